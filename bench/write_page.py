@@ -5,7 +5,8 @@
     FEDBITS_DATA=DIR bench/write_page.py build/bench --python PYTHON    with an interpreter that has them
     bench/write_page.py --rows FILE                                     only writes, from the rows of an earlier measurement
 
-It takes about an hour on one core, wants a quiet machine, and is part of no test: PyTorch brings 5 GB of packages along. --core names the core.
+It takes about an hour, wants a quiet machine, and is part of no test: PyTorch brings 5 GB of packages along. --cores names two cores; rounds on two
+threads use both, everything else the first one. --only runs one script.
 The rows are one JSON object per line, in build/bench-rows.jsonl unless --rows says otherwise. Tables whose rows are missing stay as they are.
 """
 import argparse
@@ -18,7 +19,8 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGES = ("numpy", "scipy", "numba", "torch", "jax")
-SCRIPTS = ("baselines_operators.py", "baselines.py", "baselines_torch.py", "baselines_jax.py")
+# Each script with its arguments behind the program and the number of turns. Rounds alone are timed on two threads, and get two cores.
+SCRIPTS = (("baselines_operators.py", ()), ("baselines.py", ()), ("baselines_torch.py", ("steps",)), ("baselines_torch.py", ("rounds",)), ("baselines_jax.py", ()))
 OPERATOR_GOALS = {"hard_threshold 1%": "0.85", "top_k 1%": "0.70", "random_k 1%": "0.85", "qsgd 127, buckets of 512": "0.45", "qsgd 127, whole": "0.45",
                   "ef_sign, whole": "0.60", "natural, stochastic": "0.55", "powersgd rank 4": "2 times"}
 PEAK_GOALS = {"ResNet-18": "0.55", "CNN": "0.75", "LSTM": "0.65", "MLP": "0.70"}
@@ -66,7 +68,7 @@ def rounds(rows):
 
 
 def sparse(rows):
-    yield ["iteration, 20 clients, float64, one thread", "ours", "reading values and indices once / it", "best form of NumPy and SciPy", "times faster"]
+    yield ["iteration, 20 clients, float64, one thread", "ours", "reading a CSR matrix once / it", "best form of NumPy and SciPy", "times faster"]
     for row in rows:
         is_full = "full gradient" in row["name"]
         yield [row["name"].removesuffix(", 20 clients"), f"{row['us']:.4g} us", with_goal(f"{row['share']:.2f}", "0.7") if row["share"] else "",
@@ -121,19 +123,28 @@ def about(python):
     code = "import importlib.metadata as m, sys; print(', '.join(f'{p} {m.version(p)}' for p in sys.argv[1:]))"
     versions = subprocess.run([python, "-c", code, *PACKAGES], check=True, capture_output=True, text=True).stdout.strip()
     model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
-    return f"{model}, {os.cpu_count()} cores, one of them used; {versions}."
+    return f"{model}, {os.cpu_count()} cores; {versions}."
 
 
 def measure(arguments):
     python = environment(arguments)
     arguments.rows.parent.mkdir(parents=True, exist_ok=True)
-    arguments.rows.write_text(json.dumps({"table": "about", "text": about(python)}) + "\n")
+    with open(arguments.rows, "a" if arguments.only else "w", encoding="utf-8") as file:
+        print(json.dumps({"table": "about", "text": about(python)}), file=file)
     single = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
-    for script in SCRIPTS:
+    for script, kind in SCRIPTS:
+        if arguments.only and arguments.only != " ".join([script, *kind]):
+            continue
         target = arguments.bench / "round_bench" if script == "baselines.py" else arguments.bench
+        cores = arguments.cores if "rounds" in kind else arguments.cores.split(",")[0]
         print(f"==== {script}", flush=True)
-        subprocess.run(["taskset", "-c", arguments.core, python, HERE / script, target, *([str(arguments.repeats)] if arguments.repeats else [])],
+        subprocess.run(["taskset", "-c", cores, python, HERE / script, target, str(arguments.repeats), *kind],
                        check=True, env=os.environ | single | {"FEDBITS_BENCH_ROWS": str(arguments.rows)})
+
+
+def newest(rows):
+    """Returns the rows without those that were measured again later, in the order of their first measurement."""
+    return list({tuple(row.get(key) for key in ("table", "name", "threads", "baseline")): row for row in rows}.values())
 
 
 def main():
@@ -142,15 +153,16 @@ def main():
     parser.add_argument("--python", help="an interpreter with " + ", ".join(PACKAGES))
     parser.add_argument("--rows", type=pathlib.Path, help="the file of rows")
     parser.add_argument("--page", type=pathlib.Path, default=HERE.parent / "docs" / "benchmarks.md")
-    parser.add_argument("--core", default="0")
-    parser.add_argument("--repeats", type=int, help="turns of each comparison; each script has its own number otherwise")
+    parser.add_argument("--cores", default="0,1")
+    parser.add_argument("--only", choices=[" ".join([script, *kind]) for script, kind in SCRIPTS], help="a script; the rows of the others stay")
+    parser.add_argument("--repeats", type=int, default=9, help="turns of each comparison")
     arguments = parser.parse_args()
     if not arguments.bench and not arguments.rows:
         parser.error("needs the folder of the benchmarks, or --rows")
     if arguments.bench:
         arguments.rows = (arguments.rows or arguments.bench.parent / "bench-rows.jsonl").resolve()
         measure(arguments)
-    write(arguments.page, [json.loads(line) for line in arguments.rows.read_text().splitlines()])
+    write(arguments.page, newest([json.loads(line) for line in arguments.rows.read_text().splitlines()]))
 
 
 main()

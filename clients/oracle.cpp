@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "clients/gradient_failure.hpp"
 #include "fl_core/config/key_error.hpp"
 
 namespace fl {
@@ -84,6 +85,8 @@ std::size_t GradientOracle<T>::most_rows() const {
   return most;
 }
 
+static std::string round_text(const Sample& sample) { return "round " + std::to_string(sample.round); }
+
 template <class T>
 void GradientOracle<T>::gradient(const Exec& exec, BatchView<const T> x, std::span<const std::uint32_t> clients, const Sample& sample,
                                  BatchView<T> gradient, double* loss) const {
@@ -93,16 +96,18 @@ void GradientOracle<T>::gradient(const Exec& exec, BatchView<const T> x, std::sp
   auto* rows = frame.take<std::span<const std::uint32_t>>(clients.size());
   for (std::size_t k = 0; k < clients.size(); ++k) rows[k] = draw(clients[k], sample, drawn + k * batch);
   for (std::size_t k = 0; k < clients.size(); ++k) check_rows(clients[k], rows[k].size());
-  if (sample.full) {
-    if (statistics_.empty())
-      model_.gradient(exec, x, {rows, clients.size()}, gradient, loss);
-    else
-      model_.stochastic_gradient(exec, x, {{rows, clients.size()}, {}}, gradient, loss);
-    return;
-  }
+  if (sample.full)
+    return naming_failures(clients, round_text(sample), [&] {
+      if (statistics_.empty())
+        model_.gradient(exec, x, {rows, clients.size()}, gradient, loss);
+      else
+        model_.stochastic_gradient(exec, x, {{rows, clients.size()}, {}}, gradient, loss);
+    });
   auto* random = frame.take<RandomStream>(clients.size());
   for (std::size_t k = 0; k < clients.size(); ++k) random[k] = inner_random(clients[k], sample);
-  model_.stochastic_gradient(exec, x, {{rows, clients.size()}, {random, clients.size()}}, gradient, loss);
+  naming_failures(clients, round_text(sample), [&] {
+    model_.stochastic_gradient(exec, x, {{rows, clients.size()}, {random, clients.size()}}, gradient, loss);
+  });
 }
 
 template <class T>
@@ -111,7 +116,9 @@ void GradientOracle<T>::gradient_on(const Exec& exec, const T* x, std::uint32_t 
   check_rows(client, rows.size());
   const std::size_t P = model_size_;
   const RandomStream random = inner_random(client, sample);
-  model_.stochastic_gradient(exec, shared_view(x, 1, P), {{&rows, 1}, {&random, 1}}, {gradient, nullptr, 1, P, P}, nullptr);
+  naming_failures({&client, 1}, round_text(sample), [&] {
+    model_.stochastic_gradient(exec, shared_view(x, 1, P), {{&rows, 1}, {&random, 1}}, {gradient, nullptr, 1, P, P}, nullptr);
+  });
 }
 
 template <class T>

@@ -186,8 +186,7 @@ class PowerSgd final : public Compressor<T>, public Phases<T> {
     const T* P = context.shared + num_right(scope);
     for (const Segment& m : scope.segments) {
       const std::size_t r = rank_of(m);
-      affine_transposed_times(exec, input, k, m, P, r, out);
-      write_low_rank_state(exec, input, k, m, P, out, r, state);
+      affine_transposed_times(exec, input, k, m, P, r, state, out);
       P += m.rows * r;
       out += m.cols * r;
     }

@@ -9,9 +9,9 @@
 #include <map>
 
 #include "apps/fedbits/commands.hpp"
-#include "apps/fedbits/json.hpp"
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/output_file.hpp"
+#include "apps/fedbits/plan_json.hpp"
 #include "apps/fedbits/plugin_option.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "apps/fedbits/split_text.hpp"
@@ -179,28 +179,7 @@ void print_dropped_rows(const StudyPlan& plan) {
 
 void write_json(const StudyPlan& plan, const std::vector<Cell>& cells, int jobs, const std::string& path) {
   OutputFile file(path);
-  std::ostream& out = file.stream();
-  out << "{\"runs\":" << cells.size() << ",\"workers\":" << jobs << ",\"start_s\":" << json_number(plan.start_s)
-      << ",\"computing_s\":" << json_number(plan.study_s) << ",\"tuning_runs\":" << json_number(plan.tuning_runs)
-      << ",\"tuning_s\":" << json_number(plan.tuning_s) << ",\"wall_s\":" << json_number(wall_s(plan, jobs))
-      << ",\"worker_bytes\":" << plan.worker_bytes << ",\"device_bytes\":" << plan.device.own_bytes()
-      << ",\"device_memory\":" << json_text(plan.device.needs_managed.empty() ? "plain" : "managed")
-      << ",\"device_least_bytes\":" << plan.device.least_bytes() << ",\"device_data_bytes\":" << plan.device.data_bytes
-      << ",\"bits\":" << json_number(plan.bits) << ",\"dropped_rows\":" << plan.num_dropped_rows
-      << ",\"dropped_test_rows\":" << plan.num_dropped_test_rows << ",\"combinations\":[";
-  for (const Combination& one : plan.combinations) {
-    const Calibration& c = one.trial.calibration;
-    out << (&one == plan.combinations.data() ? "\n" : ",\n") << "{\"axes\":{";
-    const auto& labels = cells[one.cell].axis_labels;
-    for (std::size_t a = 0; a < labels.size(); ++a)
-      out << (a > 0 ? "," : "") << json_text(labels[a].first) << ":" << json_text(labels[a].second);
-    out << "},\"runs\":" << one.seeds << ",\"tried\":" << (one.is_tried ? "true" : "false") << ",\"rounds\":" << c.total_rounds
-        << ",\"run_s\":" << json_number(one.run_s()) << ",\"all_s\":" << json_number(one.all_s())
-        << ",\"tuning_runs\":" << json_number(one.tuning_runs) << ",\"candidates\":" << one.candidates
-        << ",\"bits_up\":" << json_number(c.bits_up) << ",\"bits_down\":" << json_number(c.bits_down)
-        << ",\"failure\":" << json_text(one.trial.failure) << "}";
-  }
-  out << "\n]}\n";
+  write_plan(plan, cells, jobs, file.stream());
   file.close();
   file.rename();
 }

@@ -17,8 +17,10 @@
 #include "apps/fedbits/machine.hpp"
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/run_support.hpp"
+#include "apps/fedbits/studies.hpp"
 #include "apps/fedbits/study_watch.hpp"
 #include "apps/fedbits/terminal.hpp"
+#include "clients/gradient_failure.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/memory/usable_cores.hpp"
 #include "fl_core/state/checksum.hpp"
@@ -31,13 +33,6 @@
 namespace fl {
 
 namespace {
-
-struct RunArguments : StudyArguments {
-  std::string samples;
-  int threads = 0;
-  std::uint32_t block = 0;
-  bool materialise = false;
-};
 
 CheckpointPlan checkpoint_of(const Cell& cell, const RunArguments& arguments) {
   return {.file = checkpoint_folder(arguments.out) / (to_hex(cell.hash) + ".checkpoint"),
@@ -131,7 +126,14 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
     if (row.round > 0) progress.update(row.round, text);
     return caught_signal() == 0;
   };
-  auto [result, times] = play(show);
+  auto [result, times] = [&] {
+    try {
+      return play(show);
+    } catch (const GradientFailure& failure) {  // of a model that is not the simulator's own
+      store.append(failed_record(cell, failure.what()), {});
+      throw;
+    }
+  }();
   progress.finish();
   if (times.rounds > 0) spdlog::debug("{}: {}", hash, text_of(times, static_cast<int>(result.record.threads)));
   describe_machine(result.record, device);
@@ -266,21 +268,22 @@ int run_cells(const std::vector<Cell>& cells, const RunArguments& arguments, con
   return all_done ? 0 : 1;
 }
 
+}  // namespace
+
 int run_study(RunArguments arguments, JsonLog& log, StudyWatch& watch) {
   const Device device = choose_device(arguments.device);
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   const DataCatalog catalog(arguments.data);
-  std::vector<Cell> cells = read_cells(arguments.file, arguments.settings, &catalog);
+  std::vector<Cell> cells = cells_of(arguments, &catalog);
   if (arguments.out.empty()) arguments.out = default_folder(cells).string();
   const int threads = arguments.threads > 0 ? arguments.threads : usable_cores();
-  catch_signals();
   const StatePaging paging = paging_of(arguments.state_memory, arguments.state_folder);
   if (std::any_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.needs_tuning(); })) {
     CellRunner untuned(catalog, {.threads = threads, .device = device, .paging = paging});
     static_cast<void>(check_all(untuned, cells));
   }
   watch.stage("tuning");
-  tune(cells, arguments.out, arguments.data, {.jobs = threads, .paging = paging}, arguments.quiet);
+  tune(cells, arguments.out, arguments.data, {.jobs = threads, .workers = arguments.workers, .paging = paging}, arguments.quiet);
   if (caught_signal() != 0) return exit_code_of(caught_signal());
   return run_cells(cells, arguments, plugins,
                    {.threads = threads,
@@ -293,10 +296,13 @@ int run_study(RunArguments arguments, JsonLog& log, StudyWatch& watch) {
                    log, watch);
 }
 
+namespace {
+
 int run(const RunArguments& arguments) {
   choose_log_level(arguments.quiet, arguments.verbose);
   JsonLog log(arguments.log_json);
   const std::unique_ptr<StudyWatch> watch = watch_study("run", arguments.status, arguments.quiet);
+  catch_signals();
   return log.watch([&] { return watched(*watch, [&] { return run_study(arguments, log, *watch); }); });
 }
 

@@ -38,6 +38,7 @@ void catch_signals() {
   if (std::signal(SIGHUP, on_signal) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
 }
 int caught_signal() { return g_signal; }
+void ask_to_stop(int signal) { g_signal = signal; }
 int exit_code_of(int signal) { return 128 + signal; }
 
 namespace {
@@ -58,6 +59,11 @@ void choose_log_level(bool quiet, int verbose) {
   formatter->add_flag<PrintableMessage>('*').set_pattern("%^%l%$: %*");
   spdlog::set_formatter(std::move(formatter));
   spdlog::set_level(quiet ? spdlog::level::err : verbose > 0 ? spdlog::level::debug : spdlog::level::warn);
+}
+
+std::vector<Cell> cells_of(const StudyArguments& arguments, const DataCatalog* catalog) {
+  return arguments.text ? read_cells(*arguments.text, arguments.settings, catalog)
+                        : read_cells(arguments.file, arguments.settings, catalog);
 }
 
 void add_study_options(CLI::App& command, StudyArguments& arguments) {
@@ -155,6 +161,7 @@ std::string warning_of(const TunedOption& tuned) {
 
 void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, const MachineShare& share, bool quiet) {
   TuningMachine machine{.workers = share.jobs,
+                        .kind = share.workers,
                         .threads = share.threads,
                         .memory_bytes = share.memory_bytes,
                         .store = tuning_folder(out),

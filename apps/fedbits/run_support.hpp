@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "scenarios/experiment/model_file.hpp"
 #include "scenarios/file/sweep.hpp"
 #include "scenarios/results/run_store.hpp"
+#include "scenarios/sweep/sweep_runner.hpp"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): a library's
 class App;
@@ -23,6 +25,8 @@ namespace fl {
 void catch_signals();
 // Returns the signal that asked to stop, 0 = none.
 [[nodiscard]] int caught_signal();
+// Asks to stop as this signal would; 0 takes the request back. May be called by a handler of signals.
+void ask_to_stop(int signal);
 // Returns 128 plus the signal: 129, 130 or 143.
 [[nodiscard]] int exit_code_of(int signal);
 
@@ -43,13 +47,18 @@ struct CheckpointArguments {
 
 // Options of both commands.
 struct StudyArguments {
+  std::optional<ScenarioText> text{};  // a scenario in the place of the file
   std::string file, out, data, device = "cpu", state_memory, state_folder, log_json, status;
   std::vector<std::string> settings, plugins;
   ModelOutput models;
   bool quiet = false, again = false;
+  bool silent = false;  // prints nothing: the watch hears of every run
   int verbose = 0;
   CheckpointArguments checkpoints;
+  Workers workers = Workers::processes;
 };
+// Reads the cells of the scenario. With a catalog, data sets and files that are not there are problems.
+[[nodiscard]] std::vector<Cell> cells_of(const StudyArguments& arguments, const DataCatalog* catalog);
 void add_study_options(CLI::App& command, StudyArguments& arguments);
 // Returns whether lines of runs contain their hashes, which requires --verbose.
 [[nodiscard]] inline Hashes hashes_of(const StudyArguments& arguments) { return arguments.verbose > 0 ? Hashes::shown : Hashes::hidden; }
@@ -89,11 +98,13 @@ void refuse_other_plan(const RunStore& store, const std::vector<Cell>& cells);
 // The share of this machine that a study's runs may use.
 struct MachineShare {
   int jobs = 1, threads = 1;
+  Workers workers = Workers::processes;
   std::uint64_t memory_bytes = 0;  // for all runs; 0 = no limit
   MemoryLimit data_memory = {};    // for one data set
   StatePaging paging{};            // of each run
 };
-// Tunes the cells, with the tuning runs stored in OUT/tuning, and reports the found values on stderr. Call before starting any thread.
+// Tunes the cells, with the tuning runs stored in OUT/tuning, and reports the found values on stderr. With workers that are processes, call
+// it before starting any thread.
 void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, const MachineShare& share, bool quiet);
 
 }  // namespace fl

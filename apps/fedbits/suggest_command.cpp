@@ -2,75 +2,27 @@
 //
 // scenarios/analysis/equivalent_threshold.hpp and scenarios/sweep/measured_threshold.hpp explain the numbers.
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <iostream>
 #include <optional>
 
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/plugin_option.hpp"
-#include "apps/fedbits/run_support.hpp"
-#include "fl_core/config/error.hpp"
+#include "apps/fedbits/suggestion.hpp"
 #include "scenarios/analysis/equivalent_threshold.hpp"
-#include "scenarios/experiment/start_facts.hpp"
 #include "scenarios/plugins/plugins.hpp"
-#include "scenarios/sweep/cell_runner.hpp"
-#include "scenarios/sweep/measured_threshold.hpp"
 
 namespace fl {
 namespace {
 
-struct SuggestArguments {
-  std::string file, data;
-  std::vector<std::string> settings, plugins;
-  std::optional<double> k, ratio, lambda, epsilon, d, gamma, zeta;
-  std::optional<std::int64_t> rounds;  // of the short measuring runs
-  NoiseAndSpread noise;
-};
-
-// Returns the number of entries that Top-k keeps according to the arguments; d is known.
-std::optional<double> asked_k(const SuggestArguments& a) {
-  if (a.k) return a.k;
-  if (a.ratio) return std::max(1.0, std::floor(*a.ratio * *a.d));
-  return std::nullopt;
-}
-
-// Takes d, gamma and zeta from the scenario's first cell, unless the command line sets them.
-void take_facts(const Cell& cell, SuggestArguments& arguments) {
-  const StartFacts facts = facts_at_start(cell, DataCatalog(arguments.data));
-  if (!arguments.d) arguments.d = facts.d;
-  if (!arguments.gamma) arguments.gamma = facts.gamma;
-  if (!arguments.zeta) arguments.zeta = std::sqrt(facts.zeta_sq);
-}
-
-void check(const SuggestArguments& a) {
-  Problems problems;
-  const auto positive = [&](const char* name, const std::optional<double>& value) {
-    if (value && !(*value > 0 && std::isfinite(*value))) problems.push_back({name, "must be a positive number, is " + exact_text(*value)});
-  };
-  positive("--k", a.k), positive("--ratio", a.ratio), positive("--lambda", a.lambda), positive("--epsilon", a.epsilon);
-  positive("--d", a.d), positive("--gamma", a.gamma);
-  if (!a.d && (a.ratio || a.epsilon)) problems.push_back({"--d", "the number of parameters is needed: give --d, or a scenario file"});
-  if (!a.gamma && a.epsilon) problems.push_back({"--gamma", "the step size is needed: give --gamma, or a scenario file"});
-  if (a.d && a.k && *a.k > *a.d) problems.push_back({"--k", "must be at most d = " + exact_text(*a.d) + ", is " + exact_text(*a.k)});
-  if (a.rounds && a.file.empty()) problems.push_back({"--measure", "runs a scenario: give its file"});
-  if (a.rounds && !a.k && !a.ratio) problems.push_back({"--measure", "finds lambda for Top-k: give --k or --ratio"});
-  if (a.k && a.rounds && *a.k != std::floor(*a.k)) problems.push_back({"--k", "must be a whole number, is " + exact_text(*a.k)});
-  if (a.ratio && *a.ratio > 1) problems.push_back({"--ratio", "must be at most 1, is " + exact_text(*a.ratio)});
-  if (!problems.empty()) throw ConfigError(std::move(problems));
-}
-
 class Answer {
  public:
-  Answer(const SuggestArguments& arguments, const std::optional<MeasuredThreshold>& measured)
-      : a_(arguments), measured_(measured), noise_(arguments.noise) {
-    noise_.zeta = a_.zeta.value_or(0);
-  }
+  explicit Answer(const Suggestion& suggestion) : a_(suggestion.asked), measured_(suggestion.measured), noise_(suggestion.noise()) {}
 
   void print() const {
     print_facts();
     if (a_.lambda) print_k(*a_.lambda);
-    if (const std::optional<double> k = asked_k(a_)) print_lambda(*k);
+    if (const std::optional<double> k = a_.entries()) print_lambda(*k);
     if (a_.epsilon) print_epsilon(*a_.epsilon);
   }
 
@@ -141,25 +93,9 @@ class Answer {
   NoiseAndSpread noise_;
 };
 
-std::optional<MeasuredThreshold> measure(const SuggestArguments& a, const Cell& cell) {
-  if (!a.rounds) return std::nullopt;
-  CellRunner runner(DataCatalog(a.data), {});
-  return measure_threshold(cell, runner, static_cast<std::int64_t>(*asked_k(a)), std::min(*a.rounds, cell.scenario.rounds));
-}
-
-int suggest(SuggestArguments arguments) {
-  if (!arguments.k && !arguments.ratio && !arguments.lambda && !arguments.epsilon)
-    throw ConfigError("suggest: give one of --k, --ratio, --lambda and --epsilon");
+int print_suggestion(const SuggestArguments& arguments) {
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
-  std::optional<Cell> cell;
-  if (!arguments.file.empty()) {
-    const DataCatalog catalog(arguments.data);
-    cell = read_cells(arguments.file, arguments.settings, &catalog).front();
-    take_facts(*cell, arguments);
-  }
-  check(arguments);
-  const std::optional<MeasuredThreshold> measured = cell ? measure(arguments, *cell) : std::nullopt;
-  Answer(arguments, measured).print();
+  Answer(suggest(arguments)).print();
   return 0;
 }
 
@@ -189,7 +125,7 @@ void add_suggest_command(CLI::App& app, const Guard& guard) {
       ->type_name("ROUNDS")
       ->check(CLI::PositiveNumber);
   command->footer("Examples:\n  fedbits suggest study.toml --ratio 0.01 --measure 50\n  fedbits suggest --k 100 --d 11173962");
-  command->callback([a, guard] { guard([&] { return suggest(*a); }); });
+  command->callback([a, guard] { guard([&] { return print_suggestion(*a); }); });
 }
 
 }  // namespace fl

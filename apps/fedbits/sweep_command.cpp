@@ -21,6 +21,7 @@
 #include "apps/fedbits/memory.hpp"
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/run_support.hpp"
+#include "apps/fedbits/studies.hpp"
 #include "apps/fedbits/study_watch.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/state/checksum.hpp"
@@ -35,13 +36,6 @@ namespace fl {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct SweepArguments : StudyArguments {
-  std::optional<std::string> shard;
-  std::string memory;
-  int jobs = 0, threads = 1;
-  bool list = false;
-};
 
 SweepShard parse_shard(const std::string& text) {
   SweepShard shard;
@@ -152,6 +146,7 @@ class Display {
         device_(device),
         hashes_(hashes_of(arguments)),
         says_every_run_(!arguments.quiet && arguments.verbose > 0),
+        says_bad_runs_(!arguments.silent),
         table_(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width(), static_cast<std::size_t>(jobs),
                pending) {}
 
@@ -189,7 +184,7 @@ class Display {
   void end(std::size_t cell, const RunRecord& record) {
     const bool good = record.status == RunStatus::done;
     table_.end(worker_of_[cell], good);
-    if (!good || says_every_run_) table_.note(closing_line(record, hashes_));
+    if ((!good && says_bad_runs_) || says_every_run_) table_.note(closing_line(record, hashes_));
     log_.finished(record, JsonLog::Origin::computed);
     watch_.ended(cell, record);
   }
@@ -204,7 +199,7 @@ class Display {
   StudyWatch& watch_;
   const Device device_;
   const Hashes hashes_;
-  const bool says_every_run_;
+  const bool says_every_run_, says_bad_runs_;
   LiveTable table_;
   std::map<std::size_t, std::size_t> worker_of_;
   std::map<std::size_t, std::uint64_t> logged_;  // by cell: the round that was logged last
@@ -249,6 +244,7 @@ MachineShare share_of(const SweepArguments& arguments) {
   const std::uint64_t memory = arguments.memory.empty() ? available_memory_bytes() : parse_bytes("--memory", arguments.memory);
   return {.jobs = jobs_for(arguments.jobs, arguments.threads),
           .threads = arguments.threads,
+          .workers = arguments.workers,
           .memory_bytes = memory,
           .data_memory = {arguments.memory.empty() ? 0 : memory},
           .paging = paging_of(arguments.state_memory, arguments.state_folder)};
@@ -270,6 +266,7 @@ void put_together(const SweepArguments& arguments, std::vector<Cell> cells, cons
   keep_shard(cells, shard);
   runner.emplace(std::move(cells), DataCatalog(arguments.data, share.data_memory),
                  SweepSettings{.workers = share.jobs,
+                               .kind = share.workers,
                                .threads = share.threads,
                                .device = device,
                                .checkpoints = checkpoint_folder(folder),
@@ -294,18 +291,20 @@ void check_before_tuning(const std::vector<Cell>& cells, const SweepArguments& a
   SweepRunner(cells, DataCatalog(arguments.data, share.data_memory), settings).check();
 }
 
-int sweep_study(SweepArguments arguments, const Listeners& listeners) {
+}  // namespace
+
+int sweep_study(SweepArguments arguments, JsonLog& log, StudyWatch& watch) {
+  const Listeners listeners{log, watch};
   const Device device = choose_device(arguments.device);
   const SweepShard shard = arguments.shard ? parse_shard(*arguments.shard) : SweepShard{};
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   const DataCatalog catalog(arguments.data);
   const bool needs_data = !arguments.list;
-  std::vector<Cell> cells = read_cells(arguments.file, arguments.settings, needs_data ? &catalog : nullptr);
+  std::vector<Cell> cells = cells_of(arguments, needs_data ? &catalog : nullptr);
   if (arguments.out.empty()) arguments.out = default_folder(cells).string();
   if (arguments.list) return list_cells(arguments, shard, std::move(cells));
   const std::string folder = folder_of(arguments, shard);
   const MachineShare share = share_of(arguments);
-  catch_signals();
   const bool is_known = std::none_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.needs_tuning(); });
   std::optional<SweepRunner> runner;
   // A rejected sweep creates no folder.
@@ -338,11 +337,14 @@ int sweep_study(SweepArguments arguments, const Listeners& listeners) {
   return conclude(arguments, runner->cells(), store, folder);
 }
 
+namespace {
+
 int sweep(const SweepArguments& arguments) {
   choose_log_level(arguments.quiet, arguments.verbose);
   JsonLog log(arguments.log_json);
   const std::unique_ptr<StudyWatch> watch = watch_study("sweep", arguments.status, arguments.quiet);
-  return log.watch([&] { return watched(*watch, [&] { return sweep_study(arguments, {log, *watch}); }); });
+  catch_signals();
+  return log.watch([&] { return watched(*watch, [&] { return sweep_study(arguments, log, *watch); }); });
 }
 
 struct MergeArguments {

@@ -16,8 +16,10 @@
 #include <string>
 #include <vector>
 
+#include "clients/expects_shards.hpp"
 #include "clients/kernels/gram.hpp"
 #include "clients/kernels/row_passes.hpp"
+#include "clients/kernels/shard_layouts.hpp"
 #include "clients/loss_with_gradient.hpp"
 #include "clients/model.hpp"
 #include "fl_core/config/key_error.hpp"
@@ -35,7 +37,7 @@ template <class X, class Visit>
 }
 
 template <class T, class Self>
-class LinearModel : public Model<T>, public SecondOrder, public LossWithGradient<T> {
+class LinearModel : public Model<T>, public SecondOrder, public LossWithGradient<T>, public ExpectsShards {
  public:
   explicit LinearModel(bool bias) { shape_.bias = bias; }
 
@@ -46,6 +48,9 @@ class LinearModel : public Model<T>, public SecondOrder, public LossWithGradient
     shape_.O = static_cast<Self&>(*this).check(data);
     shape_.D = data.num_features;
     this->data_ = &data;
+  }
+  void expect_shards(std::span<const Shard> shards) override {
+    if (this->data_->is_sparse) layouts_.expect(shards);
   }
   [[nodiscard]] LayerTable layers() const override {
     LayerTable table;
@@ -64,7 +69,7 @@ class LinearModel : public Model<T>, public SecondOrder, public LossWithGradient
       const Room room = room_for(frame, source);
       for (std::size_t k = 0; k < rows.size(); ++k) {
         const std::span<const std::uint32_t> after = k + 1 < rows.size() ? rows[k + 1] : std::span<const std::uint32_t>{};
-        const double sum = one_gradient(source, link, x.row(k), {rows[k], after, loss != nullptr}, room, gradient.row(k));
+        const double sum = one_gradient(exec, source, link, x.row(k), {rows[k], after, loss != nullptr}, room, gradient.row(k));
         if (loss != nullptr) loss[k] = sum * share_of(rows[k]) + this->regulariser_.value(x.row(k), shape_.size());
       }
     });
@@ -72,7 +77,7 @@ class LinearModel : public Model<T>, public SecondOrder, public LossWithGradient
   double gradient_with_loss_sum(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, T* gradient) const override {
     return with_rows([&](const auto& source, const auto& link) {
       Workspace::Frame frame(*exec.workspace);
-      return one_gradient(source, link, x, {rows, {}, true}, room_for(frame, source), gradient);
+      return one_gradient(exec, source, link, x, {rows, {}, true}, room_for(frame, source), gradient);
     });
   }
   [[nodiscard]] double loss_sum(const Exec& exec, const T* x, const Dataset<T>& data, std::span<const std::uint32_t> rows,
@@ -82,6 +87,8 @@ class LinearModel : public Model<T>, public SecondOrder, public LossWithGradient
                         std::to_string(shape_.D));
     if (correct != nullptr) *correct = 0;
     return self().with_link(data, [&](const auto& link) {
+      if (&data == this->data_ && correct == nullptr)
+        if (const ShardLayout<T>* layout = layouts_.find(data, rows)) return add_shard_gradient(exec, *layout, link, x, 1.0, nullptr, true);
       return with_source(data, [&](const auto& source) {
         Workspace::Frame frame(*exec.workspace);
         return sum_losses(source, shape_, link, x, RowSet{rows}, block(frame, source), correct);
@@ -145,7 +152,15 @@ class LinearModel : public Model<T>, public SecondOrder, public LossWithGradient
   }
   // Computes out [P] at x. Returns the sum of the losses if they are wanted, else 0.
   template <class Source, class Link>
-  double one_gradient(const Source& source, const Link& link, const T* x, const GradientRows& of, const Room& room, T* out) const;
+  double one_gradient(const Exec& exec, const Source& source, const Link& link, const T* x, const GradientRows& of, const Room& room,
+                      T* out) const;
+  // Computes the same as add_gradient() of row_passes.hpp over the rows of a layout.
+  template <class Link>
+  double add_shard_gradient(const Exec& exec, const ShardLayout<T>& layout, const Link& link, const T* x, double scale, double* acc,
+                            bool losses) const {
+    Workspace::Frame frame(*exec.workspace);
+    return ShardPass<T>(frame, layout, *this->data_, shape_, x).add_gradient(link, scale, acc, losses);
+  }
   // Writes B [count,D+1]: the rows, each followed by a one if there is a bias, else a zero.
   template <class Source>
   void expand(const Source& source, const std::uint32_t* rows, std::size_t count, double* B) const {
@@ -158,6 +173,7 @@ class LinearModel : public Model<T>, public SecondOrder, public LossWithGradient
   [[nodiscard]] Extremes gram_extremes(const Source& source, RowSet set) const;
 
   LinearShape shape_;
+  ShardLayouts<T> layouts_;  // none unless rows are sparse
 };
 
 // Adds up the slopes of all rows before it divides the sum by the number of rows. Sums of integers are exact, so that entries of the
@@ -165,8 +181,8 @@ class LinearModel : public Model<T>, public SecondOrder, public LossWithGradient
 // saves a pass over the parameters.
 template <class T, class Self>
 template <class Source, class Link>
-double LinearModel<T, Self>::one_gradient(const Source& source, const Link& link, const T* x, const GradientRows& of, const Room& room,
-                                          T* out) const {
+double LinearModel<T, Self>::one_gradient(const Exec& exec, const Source& source, const Link& link, const T* x, const GradientRows& of,
+                                          const Room& room, T* out) const {
   double* acc = room.sums;
   if constexpr (sizeof(T) == sizeof(double)) acc = out;
   const Regulariser reg = this->regulariser_;
@@ -177,8 +193,11 @@ double LinearModel<T, Self>::one_gradient(const Source& source, const Link& link
     map_slopes(reg, x, P, [=](std::size_t j, double slope) { acc[j] = slope; });
   else
     std::fill_n(acc, P, 0.0);
-  const double total =
-      add_gradient(source, shape_, link, x, RowSet{of.rows}, is_exact ? over_n : 1.0, acc, room.z, of.with_losses, of.after);
+  const double scale = is_exact ? over_n : 1.0;
+  const ShardLayout<T>* layout = layouts_.find(*this->data_, of.rows);
+  const double total = layout != nullptr
+                           ? add_shard_gradient(exec, *layout, link, x, scale, acc, of.with_losses)
+                           : add_gradient(source, shape_, link, x, RowSet{of.rows}, scale, acc, room.z, of.with_losses, of.after);
   if (!is_exact)
     map_slopes(reg, x, P, [=](std::size_t j, double slope) { out[j] = static_cast<T>(acc[j] * over_n + slope); });
   else if constexpr (sizeof(T) != sizeof(double))

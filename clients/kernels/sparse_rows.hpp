@@ -21,6 +21,7 @@ template <class V>
 class SparseRows {
  public:
   static constexpr int kRowsPerBlock = 64;
+  static constexpr std::uint32_t kFlat = 2048;  // entries of a block that is computed as one run
   // Some rows of the data: entries of row r are offset[r] .. offset[r+1]-1 of the block's run.
   struct RowBlock {
     const std::uint32_t* rows;
@@ -65,11 +66,13 @@ class SparseRows {
         for (int r = 0; r < block.count; ++r) z[r] = long_row(x, begin_[block.rows[r]], begin_[block.rows[r] + 1]);
         continue;
       }
-      if (!block.contiguous && block.longest <= 3 * kLanes && block.longest > kLanes) {
+      if (block.count == 1 || (!block.contiguous && block.longest <= 3 * kLanes && block.longest > kLanes)) {
         if (block.longest <= 2 * kLanes)
           direct_sums<2>(block, x, z);
-        else
+        else if (block.longest <= 3 * kLanes)
           direct_sums<3>(block, x, z);
+        else
+          direct_sums<4>(block, x, z);
         continue;
       }
       alignas(64) double product[kFlat + kPad];
@@ -112,11 +115,15 @@ class SparseRows {
   }
 
  private:
-  static constexpr std::uint32_t kFlat = 2048;
   static constexpr std::uint32_t kPad = 4 * kLanes;
 
   [[nodiscard]] double value(std::uint64_t i) const { return value_ == nullptr ? 1.0 : static_cast<double>(value_[i]); }
 
+  template <class X>
+  [[nodiscard, gnu::always_inline]] VecD vector_of_products(const X* x, std::uint64_t first) const {
+    const VecD v = gather(x, column_ + first);
+    return value_ == nullptr ? v : v * load(value_ + first);
+  }
   // Computes out[i] = x[column] * value for n entries from `first` on.
   template <class X>
   [[gnu::always_inline]] void products(const X* x, std::uint64_t first, std::size_t n, double* out) const {
@@ -155,26 +162,23 @@ class SparseRows {
       z[r] = sum(part[0] + part[1]);
     }
   }
+  // Computes the same without storing products. The last vectors read entries of the next row, which are masked.
   template <int W, class X>
   [[gnu::always_inline]] void direct_sums(const RowBlock& block, const X* x, double* z) const {
     const VecI lane = lane_numbers();
     for (int r = 0; r < block.count; ++r) {
-      const std::uint64_t first = begin_[block.rows[r]];
-      const std::int64_t left = block.length(r);
+      std::uint64_t at = begin_[block.rows[r]];
+      std::int64_t left = block.length(r);
       VecD part[2] = {};
-      if (first + W * kLanes <= num_entries_) {
-        for (int w = 0; w < W; ++w) {
-          VecD v = gather(x, column_ + first + w * kLanes);
-          if (value_ != nullptr) v *= load(value_ + first + w * kLanes);
-          part[w % 2] += lane + w * kLanes < left ? v : VecD{};
-        }
-        z[r] = sum(part[0] + part[1]);
+      for (; left > W * kLanes; left -= kLanes, at += kLanes) part[0] += vector_of_products(x, at);
+      if (at + W * kLanes <= num_entries_) {
+        for (int w = 0; w < W; ++w) part[w % 2] += lane + w * kLanes < left ? vector_of_products(x, at + w * kLanes) : VecD{};
       } else {
         alignas(64) double product[W * kLanes] = {};
-        products(x, first, static_cast<std::size_t>(left), product);
+        products(x, at, static_cast<std::size_t>(left), product);
         for (int w = 0; w < W; ++w) part[w % 2] += load(product + w * kLanes);
-        z[r] = sum(part[0] + part[1]);
       }
+      z[r] = sum(part[0] + part[1]);
     }
   }
   // Writes out = z[r] over the entries of row r. The next row overwrites entries written past a row's end.

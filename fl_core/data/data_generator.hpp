@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "fl_core/data/dataset.hpp"
 
@@ -17,6 +18,11 @@ class FL_API DataGenerator {
   // Generates the data. The same seed gives the same data in both precisions, up to rounding. The set contains its natural partition
   // (client_begin). Throws ConfigError if the options cannot be satisfied.
   [[nodiscard]] virtual Dataset<T> generate(std::uint64_t seed) const = 0;
+  // Generates the test set that goes with it, or no value if there is none.
+  [[nodiscard]] virtual std::optional<Dataset<T>> generate_test(std::uint64_t seed) const {
+    (void)seed;
+    return std::nullopt;
+  }
 };
 
 }  // namespace fl

@@ -3,7 +3,7 @@
 //
 //   for_each  reduce_rows  quantile_rows             select_rows  top_k_rows  dense_rows  send_excluded  random_subset_rows  gather_rows
 //   quantize_rows  quantize_segments_fused  encode_levels_rows  reduce_kept  encode_kept  gemm  orthogonalize  svd_small  hadamard_rows
-//   affine_times  affine_transposed_times  write_low_rank_state  ridge_least_squares
+//   affine_times  affine_transposed_times  ridge_least_squares
 //   load_vector  running_sums  expand_message  clear_sent
 // The first arguments are always (const Exec&, const Affine<T>& input [K,P], const Scope&, ...), the last ones the state and the payloads
 // [K], which the caller has cleared.

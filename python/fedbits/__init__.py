@@ -1,4 +1,4 @@
-"""fedbits in Python: compressors for messages of federated learning, with their exact bits.
+"""fedbits in Python: a simulator of federated learning, and compressors for its messages, with their exact bits.
 
     import fedbits, numpy
 
@@ -6,23 +6,44 @@
     message = fedbits.TopK(ratio=0.01).compress(gradient, client=3, round=7)
     print(message.bits, message.nbytes, message.decode()[:5])
 
-Every compressor of the simulator is a class here: `fedbits.compressors()` lists them. A message has the bytes that the simulator sends for the
-same seed, client and round.
-"""
-from fedbits import _core
-from fedbits._core import ConfigError, Error, MessageOverflow
-from fedbits.compressors import Compressor, Contract, Memory, Message, compressors
-from fedbits.compressors import CLASSES as _CLASSES
+Every compressor and every error feedback of the simulator is a class here: `fedbits.compressors()` and `fedbits.feedbacks()` list them. A message
+has the bytes that the simulator sends for the same seed, client and round.
 
+    store = fedbits.run("scenarios/library/quickstart.toml")
+    store.comparison()
+    store.report()
+
+run and sweep play scenarios as the command line does; Scenario, plan, suggest and check help to write them. fedbits.plot draws the charts of the report,
+fedbits.export writes for other programs, and `import fedbits.torch` adds compressors for the gradients of PyTorch.
+"""
+import importlib
+
+from fedbits import _core
+from fedbits._core import ConfigError, DataError, DeviceError, Error, MessageOverflow, StoreError
+from fedbits.compressors import Compressor, Contract, Memory, Message, compressors
+from fedbits.compressors import CLASSES as _COMPRESSORS
+from fedbits.feedbacks import CLASSES as _FEEDBACKS
+from fedbits.feedbacks import Feedback, feedbacks
+from fedbits.models import DataFacts, Dataset, Model, Partitioner, Request, Rows
+from fedbits.progress import Progress
+from fedbits.scenario import Scenario
+from fedbits.simulator import Check, check, plan, run, suggest, sweep
+from fedbits.store import Report, Store, StudyWarning
+
+_CLASSES = _COMPRESSORS | _FEEDBACKS
 __version__ = _core.version
-__all__ = ["Compressor", "ConfigError", "Contract", "Error", "Memory", "Message", "MessageOverflow", "compressors", *sorted(_CLASSES)]
+__all__ = ["Check", "Compressor", "ConfigError", "Contract", "DataError", "DataFacts", "Dataset", "DeviceError", "Error", "Feedback", "Memory", "Message",
+           "MessageOverflow", "Model", "Partitioner", "Progress", "Report", "Request", "Rows", "Scenario", "Store", "StoreError", "StudyWarning", "check",
+           "compressors", "feedbacks", "plan", "run", "suggest", "sweep", *sorted(_CLASSES)]
 
 
 def __getattr__(name):
     if name in _CLASSES:
         return _CLASSES[name]
-    raise AttributeError(f"fedbits has no {name!r}; fedbits.compressors() lists the compressors")
+    if name in ("export", "plot"):
+        return importlib.import_module(f"fedbits.{name}")
+    raise AttributeError(f"fedbits has no {name!r}; fedbits.compressors() and fedbits.feedbacks() list the parts")
 
 
 def __dir__():
-    return sorted(__all__)
+    return sorted([*__all__, "export", "plot"])

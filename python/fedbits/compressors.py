@@ -4,21 +4,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import keyword
 import math
-import sys
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
 from fedbits import _core
+from fedbits.parts import class_name, flat, given_options, make_class, summaries
 
-# Names whose letters are not those of a kind in capitals at the beginning of each word.
-_SPELLING = {"adaqs": "AdaQS", "dgc_sampled": "DGCSampled", "dqsgd": "DQSGD", "drive": "DRIVE", "eden": "EDEN", "ef_sign": "EFSign", "fp8": "FP8",
-             "gradzip": "GradZip", "lgreco": "LGreCo", "lpc": "LPC", "powersgd": "PowerSGD", "qsgd": "QSGD", "rank_r_svd": "RankRSVD",
-             "sidco": "SIDCo", "sketched_sgd": "SketchedSGD", "sketchml": "SketchML", "stc": "STC", "sz": "SZ", "terngrad": "TernGrad",
-             "three_lc": "ThreeLC", "vqsgd": "VQSGD", "zfp": "ZFP"}
-_TYPES = {"bool": bool, "integer": int, "int": int, "number": float, "float": float, "string": str, "choice": str}
 _OPERATORS = {np.dtype(np.float32): _core.Operator32, np.dtype(np.float64): _core.Operator64}
 
 
@@ -66,9 +59,8 @@ class Message:
     The message is counted when bits is asked for and encoded when its bytes are, each once.
     """
 
-    def __init__(self, compressor: Compressor, operator: Any, key: _Key, shape: tuple[int, ...], like: Any, sent: Any, shared: np.ndarray | None):
-        self._compressor, self._operator, self._key, self._shape, self._like = compressor, operator, key, shape, like
-        self._sent, self._shared = sent, shared
+    def __init__(self, sender: Any, sent: Any, contract: Callable[[], dict[str, Any]], decode: Callable[[Message], Any]):
+        self._sender, self._sent, self._contract, self._decode = sender, sent, contract, decode
 
     @functools.cached_property
     def bits(self) -> int:
@@ -95,15 +87,17 @@ class Message:
     def __len__(self) -> int:
         return self.nbytes
 
+    @functools.cached_property
+    def contract(self) -> Contract:
+        """What the operator promises for the vector of this message."""
+        return Contract(**self._contract())
+
     def decode(self) -> Any:
         """Returns the vector as a new array of the sender's shape and library, read from the bytes."""
-        out = np.empty(math.prod(self._shape), self._compressor._dtype_of(self._operator))
-        shared = None if self._shared is None else self._shared.copy()
-        self._operator.decode(list(self.parts), *self._key, shared, out)
-        return self._like(out.reshape(self._shape))
+        return self._decode(self)
 
     def __repr__(self) -> str:
-        return f"<Message of {self._compressor!r}: {self.nbytes} bytes, {self.elements} elements>"
+        return f"<Message of {self._sender!r}: {self.nbytes} bytes, {self.elements} elements>"
 
 
 class Memory:
@@ -118,8 +112,12 @@ class Memory:
 
     @property
     def error(self) -> np.ndarray | None:
-        """The error as a flat array, or None before the first message."""
-        return self._arrays.get("error")
+        """The error as a flat array that cannot be written to, or None before the first message."""
+        if "error" not in self._arrays:
+            return None
+        error = self._arrays["error"].view()
+        error.flags.writeable = False
+        return error
 
     def _array(self, name: str, size: int, dtype: np.dtype, start: Any = None) -> np.ndarray | None:
         if size == 0:
@@ -141,6 +139,10 @@ class Memory:
         return {name: array.copy() for name, array in self._arrays.items()}
 
     def load_state_dict(self, state: dict[str, np.ndarray]) -> None:
+        """Raises ValueError for numbers that are not finite."""
+        for name, array in state.items():
+            if not np.isfinite(array).all():
+                raise ValueError(f"the {name} of this state has a number that is not finite")
         self._arrays = {name: np.array(array) for name, array in state.items()}
 
 
@@ -158,7 +160,7 @@ class Compressor:
         if (scope == "bucket") != (bucket > 0):
             raise ValueError("bucket is the number of elements of scope='bucket', and belongs to it alone")
         self.scope, self.bucket = scope, bucket
-        self.options = {name.removesuffix("_"): value for name, value in options.items() if value is not None}
+        self.options = given_options(options)
         self._operators: dict[Any, Any] = {}
         self._operator(np.dtype(np.float32), ((16, 16),), is_a_trial=True)
 
@@ -174,7 +176,7 @@ class Compressor:
         empty afterwards.
         """
         key = _Key(seed, client, round, step_size)
-        vector, shape, like = _flat(x)
+        vector, shape, like = flat(x)
         tensors = _tensors_of(shapes, shape)
         operator = self._operator(vector.dtype, tensors)
         kept = Memory() if memory is None else memory
@@ -187,7 +189,15 @@ class Compressor:
         except _core.MessageOverflow:
             kept.clear()
             raise
-        return Message(self, operator, key, shape, like, sent, before)
+
+        size, dtype = vector.size, vector.dtype
+
+        def decode(message: Message) -> Any:
+            out = np.empty(size, dtype)
+            operator.decode(list(message.parts), *key, None if before is None else before.copy(), out)
+            return like(out.reshape(shape))
+
+        return Message(self, sent, operator.contract, decode)
 
     def decode(self, message: bytes, shape: Sequence[int] | int, *, dtype: Any = np.float32, client: int = 0, round: int = 1, seed: int = 1,
                step_size: float = 1.0, shapes: Sequence[Sequence[int]] | None = None) -> np.ndarray:
@@ -229,14 +239,15 @@ class Compressor:
 
     def _is_right(self) -> bool:
         try:
-            _core.check_options(self.kind, _plain(self.options))
+            _core.check_options("compressor", self.kind, _plain(self.options))
         except _core.ConfigError:
             return False
         return True
 
-    @staticmethod
-    def _dtype_of(operator: Any) -> np.dtype:
-        return next(dtype for dtype, kind in _OPERATORS.items() if isinstance(operator, kind))
+    def as_table(self) -> dict[str, Any]:
+        """Returns the compressor as a table of a scenario: {"kind": "top_k", "ratio": 0.01}."""
+        scope = {"scope": self.scope} if self.scope != "model" else {}
+        return {"kind": self.kind} | _plain(self.options) | scope | ({"bucket": self.bucket} if self.bucket > 0 else {})
 
     def __repr__(self) -> str:
         words = [f"{name}={value!r}" for name, value in self.options.items()]
@@ -267,60 +278,11 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _flat(x: Any) -> tuple[np.ndarray, tuple[int, ...], Any]:
-    """Returns the numbers of x as a flat array that shares its memory, the shape of x, and a function that makes its library's array."""
-    torch = sys.modules.get("torch")
-    like: Any = lambda array: array
-    if torch is not None and isinstance(x, torch.Tensor):
-        if x.device.type != "cpu":
-            raise TypeError(f"the tensor lies on {x.device}; x.cpu() copies it to where this package works")
-        x, like = x.detach(), torch.from_numpy
-        if x.dtype not in (torch.float32, torch.float64):
-            raise TypeError(f"the tensor has {x.dtype}; float32 and float64 can be compressed")
-        if not x.is_contiguous():
-            raise ValueError("the tensor is not contiguous; x.contiguous() makes a copy that is")
-    if not isinstance(x, np.ndarray):
-        if not hasattr(x, "__dlpack__"):
-            raise TypeError(f"expected an array of NumPy or one with DLPack, got {type(x).__name__}")
-        try:
-            x = np.from_dlpack(x)
-        except (BufferError, RuntimeError, TypeError) as error:
-            raise TypeError(f"{type(x).__name__} cannot be read here ({error}); an array on the CPU can") from error
-    if x.dtype not in _OPERATORS:
-        raise TypeError(f"the array has {x.dtype}; float32 and float64 can be compressed")
-    if not x.flags.c_contiguous:
-        raise ValueError("the array is not contiguous; numpy.ascontiguousarray(x) makes a copy that is")
-    if x.size == 0:
-        raise ValueError("the array is empty")
-    return x.reshape(-1), x.shape, like
-
-
-def _class_name(kind: str) -> str:
-    return _SPELLING.get(kind) or "".join(word.capitalize() for word in kind.split("_"))
-
-
-def _class_of(kind: str) -> type[Compressor]:
-    facts = _core.describe("compressor", kind)
-    lines = [facts["summary"][:1].upper() + facts["summary"][1:] + ".", ""]
-    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)]
-    for field in facts["fields"]:
-        limits = ", ".join(filter(None, (" or ".join(map(repr, field["choices"])), field["constraint"])))
-        default = "required" if field["required"] else f"default {field['default']!r}"
-        name = field["name"] + "_" * keyword.iskeyword(field["name"])  # from_ of a schedule
-        lines.append(f"{name}: {field['doc']} ({'; '.join(filter(None, (limits, field['unit'], default)))})")
-        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_TYPES.get(field["type"], Any)))
-    parameters += [inspect.Parameter("scope", inspect.Parameter.KEYWORD_ONLY, default="model", annotation=str),
-                   inspect.Parameter("bucket", inspect.Parameter.KEYWORD_ONLY, default=0, annotation=int)]
-    if facts["source"]:
-        lines += ["", f"Source: {facts['source']}."]
-    made = type(_class_name(kind), (Compressor,), {"kind": kind, "_fields": tuple(facts["fields"]), "__doc__": "\n".join(lines), "__module__": "fedbits"})
-    made.__signature__ = inspect.Signature(parameters[1:])
-    return made
-
-
-CLASSES = {made.__name__: made for made in map(_class_of, _core.names("compressor"))}
+_LAST = (inspect.Parameter("scope", inspect.Parameter.KEYWORD_ONLY, default="model", annotation=str),
+         inspect.Parameter("bucket", inspect.Parameter.KEYWORD_ONLY, default=0, annotation=int))
+CLASSES = {class_name(kind): make_class("compressor", kind, Compressor, (), _LAST) for kind in _core.names("compressor")}
 
 
 def compressors() -> dict[str, str]:
     """Returns the compressors by class name, each with its summary in a line."""
-    return {name: made.__doc__.splitlines()[0] for name, made in sorted(CLASSES.items())}
+    return summaries(CLASSES)

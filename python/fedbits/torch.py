@@ -19,6 +19,9 @@ import torch
 import torch.distributed as dist
 
 from fedbits.compressors import Compressor, Memory, Message
+from fedbits.torch_model import Model, dataset
+
+__all__ = ["Compressed", "DdpHook", "Model", "dataset", "ddp_hook"]
 
 
 class _Sender:

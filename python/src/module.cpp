@@ -12,76 +12,24 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/registry.hpp"
+#include "python/src/bindings.hpp"
 #include "python/src/operator.hpp"
+#include "python/src/planning.hpp"
+#include "python/src/require_finite.hpp"
+#include "python/src/scenario.hpp"
+#include "python/src/simulator.hpp"
+#include "python/src/store.hpp"
+#include "python/src/values.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
+using namespace nanobind::literals;
 
 namespace fl::python {
 
 namespace {
-
-template <class T>
-using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-template <class T>
-std::span<T> span_of(const Vector<T>& vector) {
-  return {vector.data(), vector.shape(0)};
-}
-template <class T>
-std::span<T> span_of(const std::optional<Vector<T>>& vector) {
-  return vector ? span_of(*vector) : std::span<T>();
-}
-
-// ---- values of options
-
-Value value_of(nb::handle object);
-
-Value::Table table_of(const nb::dict& dictionary) {
-  Value::Table table;
-  for (const auto& [key, value] : dictionary) table.emplace_back(nb::cast<std::string>(key), value_of(value));
-  return table;
-}
-
-Value value_of(nb::handle object) {
-  if (nb::isinstance<nb::bool_>(object)) return {nb::cast<bool>(object)};
-  if (nb::isinstance<nb::int_>(object)) return {nb::cast<std::int64_t>(object)};
-  if (nb::isinstance<nb::float_>(object)) return {nb::cast<double>(object)};
-  if (nb::isinstance<nb::str>(object)) return {nb::cast<std::string>(object)};
-  if (nb::isinstance<nb::dict>(object)) return {table_of(nb::cast<nb::dict>(object))};
-  if (nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object)) {
-    Value::List list;
-    for (const nb::handle one : object) list.push_back(value_of(one));
-    return {std::move(list)};
-  }
-  throw nb::type_error("an option is a bool, an int, a float, a str, a list of these, or a compressor");
-}
-
-nb::object object_of(const Value& value) {
-  struct Visitor {
-    nb::object operator()(std::monostate) const { return nb::none(); }
-    nb::object operator()(bool value) const { return nb::bool_(value); }
-    nb::object operator()(std::int64_t value) const { return nb::int_(value); }
-    nb::object operator()(double value) const { return nb::float_(value); }
-    nb::object operator()(const std::string& value) const { return nb::str(value.c_str(), value.size()); }
-    nb::object operator()(const Value::List& values) const {
-      nb::list list;
-      for (const Value& one : values) list.append(object_of(one));
-      return list;
-    }
-    nb::object operator()(const Value::Table& table) const {
-      nb::dict dictionary;
-      for (const auto& [key, one] : table) dictionary[nb::str(key.c_str())] = object_of(one);
-      return dictionary;
-    }
-  };
-  return std::visit(Visitor{}, value.data);
-}
 
 // ---- descriptions of parts
 
@@ -113,26 +61,6 @@ nb::dict description_of(const std::string& role, const std::string& name) {
 
 // ---- operators
 
-Shape shape_of(const std::vector<std::vector<std::size_t>>& tensors, const std::string& scope, std::size_t bucket) {
-  const auto kind = scope == "model" ? ScopeKind::model : scope == "tensor" ? ScopeKind::tensor : ScopeKind::bucket;
-  return {.tensors = tensors, .scope = kind, .bucket = bucket};
-}
-
-nb::dict as_dict(const Contract& contract) {
-  const auto number = [](const std::optional<double>& value) -> nb::object { return value ? nb::object(nb::float_(*value)) : nb::none(); };
-  nb::dict result;
-  result["kappa"] = number(contract.kappa);
-  result["delta"] = number(contract.delta);
-  result["omega"] = number(contract.omega);
-  const auto in_expectation = [](Contract::Holds holds) { return holds == Contract::Holds::in_expectation; };
-  result["kappa_in_expectation"] = contract.kappa && in_expectation(contract.kappa_holds);
-  result["delta_in_expectation"] = contract.delta && in_expectation(contract.delta_holds);
-  result["linear"] = contract.linear;
-  result["domain"] = to_string(contract.domain);
-  result["no_memory"] = contract.no_memory;
-  return result;
-}
-
 template <class T>
 void bind_sent(nb::module_& module, const char* name) {
   nb::class_<Sent<T>>(module, name)
@@ -142,6 +70,12 @@ void bind_sent(nb::module_& module, const char* name) {
              return self.bits();
            })
       .def("elements", &Sent<T>::elements)
+      .def("write_vector",
+           [](const Sent<T>& self, std::size_t part, Vector<T> out) {
+             const std::span<T> to = span_of(out);
+             const nb::gil_scoped_release released;
+             self.write_vector(part, to);
+           })
       .def("bytes", [](const Sent<T>& self) {
         const std::vector<std::vector<std::byte>> all = [&] {
           const nb::gil_scoped_release released;
@@ -163,8 +97,10 @@ void bind_operator(nb::module_& module, const char* name) {
       .def(
           "__init__",
           [](Op* self, const std::string& kind, const nb::dict& options, const std::vector<std::vector<std::size_t>>& tensors,
-             const std::string& scope,
-             std::size_t bucket) { new (self) Op(kind, options_of(kind, table_of(options)), shape_of(tensors, scope, bucket)); },
+             const std::string& scope, std::size_t bucket) {
+            new (self) Op(kind, options_of("compressor", kind, table_of(options)),
+                          Shape{.tensors = tensors, .scope = scope_of(scope), .bucket = bucket});
+          },
           "kind"_a, "options"_a, "tensors"_a, "scope"_a, "bucket"_a)
       .def_prop_ro("size", &Op::size)
       .def_prop_ro("state_size", &Op::state_size)
@@ -196,20 +132,49 @@ void bind_operator(nb::module_& module, const char* name) {
 
 }  // namespace
 
+ScopeKind scope_of(const std::string& scope) {
+  return scope == "model" ? ScopeKind::model : scope == "tensor" ? ScopeKind::tensor : ScopeKind::bucket;
+}
+
+nb::dict as_dict(const Contract& contract) {
+  const auto number = [](const std::optional<double>& value) -> nb::object { return value ? nb::object(nb::float_(*value)) : nb::none(); };
+  nb::dict result;
+  result["kappa"] = number(contract.kappa);
+  result["delta"] = number(contract.delta);
+  result["omega"] = number(contract.omega);
+  const auto in_expectation = [](Contract::Holds holds) { return holds == Contract::Holds::in_expectation; };
+  result["kappa_in_expectation"] = contract.kappa && in_expectation(contract.kappa_holds);
+  result["delta_in_expectation"] = contract.delta && in_expectation(contract.delta_holds);
+  result["linear"] = contract.linear;
+  result["domain"] = to_string(contract.domain);
+  result["no_memory"] = contract.no_memory;
+  return result;
+}
+
 NB_MODULE(_core, module) {
+  nb::set_leak_warnings(false);  // a hook that PyTorch holds when Python ends is never destroyed, and its operators neither
   nb::exception<Error> error(module, "Error", PyExc_RuntimeError);
   nb::exception<ConfigError>(module, "ConfigError", error);
   nb::exception<Overflow>(module, "MessageOverflow", error);
   module.attr("version") = FL_VERSION;
   module.def(
       "names", [](const std::string& role) { return Registry::instance().names(role); }, "role"_a);
-  module.def("check_options",
-             [](const std::string& kind, const nb::dict& options) { static_cast<void>(options_of(kind, table_of(options))); });
+  module.def("check_options", [](const std::string& role, const std::string& kind, const nb::dict& options) {
+    static_cast<void>(options_of(role, kind, table_of(options)));
+  });
   module.def("describe", &description_of, "role"_a, "name"_a);
+  // Alone, for the benchmark of the check.
+  module.def("require_finite32", [](Vector<const float> vector) { require_finite(span_of(vector), "the vector"); });
   bind_sent<float>(module, "Sent32");
   bind_sent<double>(module, "Sent64");
   bind_operator<float>(module, "Operator32");
   bind_operator<double>(module, "Operator64");
+  bind_feedback(module);
+  bind_parts(module);
+  bind_planning(module);
+  bind_scenario(module);
+  bind_simulator(module);
+  bind_store(module);
 }
 
 }  // namespace fl::python

@@ -1,44 +1,19 @@
 #include "python/src/operator.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "compressors/codec/finite.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/message/payload_ops.hpp"
 #include "fl_core/random/random.hpp"
+#include "python/src/require_finite.hpp"
 
 namespace fl::python {
 
 namespace {
 
-LayerTable layers_of(const Shape& shape) {
-  LayerTable table;
-  for (std::size_t i = 0; i < shape.tensors.size(); ++i) {
-    const std::vector<std::size_t>& tensor = shape.tensors[i];
-    std::size_t cols = 1;
-    for (std::size_t d = 1; d < tensor.size(); ++d) cols *= tensor[d];
-    table.layers.push_back({.name = std::to_string(i), .begin = table.size(), .rows = tensor.empty() ? 1 : tensor[0], .cols = cols});
-  }
-  return table;
-}
-
 // Returns the key of a scenario's first uplink channel.
 std::uint64_t random_key(std::uint64_t seed) { return hash64(hash64(seed, static_cast<std::uint64_t>(Purpose::compressor)), 0); }
-
-// Throws Error for a number that is not finite. The sum of x_j * 0 is NaN if there is one, and needs no branch.
-template <class T>
-void require_finite(std::span<const T> vector, const char* what) {
-  constexpr std::size_t kLanes = 64;
-  T lanes[kLanes] = {};
-  std::size_t j = 0;
-  for (; j + kLanes <= vector.size(); j += kLanes)
-    for (std::size_t l = 0; l < kLanes; ++l) lanes[l] += vector[j + l] * T(0);
-  for (; j < vector.size(); ++j) lanes[0] += vector[j] * T(0);
-  if (std::ranges::all_of(lanes, [](T lane) { return lane == T(0); })) return;
-  const auto first = std::ranges::find_if(vector, [](T value) { return !std::isfinite(value); });
-  throw Error(std::string(what) + " is not finite at place " + std::to_string(first - vector.begin()));
-}
 
 std::vector<std::string> names_of(Schema& schema) {
   std::vector<std::string> names;
@@ -48,9 +23,20 @@ std::vector<std::string> names_of(Schema& schema) {
 
 }  // namespace
 
-Options options_of(const std::string& kind, const Value::Table& given) {
-  static_cast<void>(Registry::instance().info("compressor", kind));
-  Options options = Registry::instance().default_options("compressor", kind);
+LayerTable layers_of(const std::vector<std::vector<std::size_t>>& tensors) {
+  LayerTable table;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const std::vector<std::size_t>& tensor = tensors[i];
+    std::size_t cols = 1;
+    for (std::size_t d = 1; d < tensor.size(); ++d) cols *= tensor[d];
+    table.layers.push_back({.name = std::to_string(i), .begin = table.size(), .rows = tensor.empty() ? 1 : tensor[0], .cols = cols});
+  }
+  return table;
+}
+
+Options options_of(const std::string& role, const std::string& kind, const Value::Table& given) {
+  static_cast<void>(Registry::instance().info(role, kind));
+  Options options = Registry::instance().default_options(role, kind);
   Problems problems;
   Schema schema = options.schema();
   for (const auto& [name, value] : given) {
@@ -70,36 +56,49 @@ Options options_of(const std::string& kind, const Value::Table& given) {
 }
 
 template <class T>
+bool Sent<T>::Part::is_finite() const {
+  const Payload<T>& wire = payload.on_wire();
+  return codec::is_finite(wire, scope) && (&wire == &payload || codec::is_finite(payload, scope));
+}
+
+template <class T>
+std::vector<std::vector<codec::Channel<T>>> Sent<T>::messages() const {
+  std::vector<std::vector<codec::Channel<T>>> all(are_channels ? 1 : parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) all[are_channels ? 0 : i].push_back(parts[i].channel());
+  return all;
+}
+
+template <class T>
 std::uint64_t Sent<T>::bits() const {
   std::uint64_t sum = 0;
-  for (const Phase& phase : phases) {
-    const codec::Channel<T> channel = phase.channel();
-    sum += codec::encoded_bits<T>({&channel, 1});
-  }
+  for (const std::vector<codec::Channel<T>>& channels : messages()) sum += codec::encoded_bits<T>(channels);
   return sum;
 }
 
 template <class T>
 std::uint64_t Sent<T>::elements() const {
   std::uint64_t sum = 0;
-  for (const Phase& phase : phases) sum += phase.payload.elements();
+  for (const Part& part : parts) sum += part.payload.elements();
   return sum;
 }
 
 template <class T>
 std::vector<std::vector<std::byte>> Sent<T>::bytes() const {
-  std::vector<std::vector<std::byte>> all(phases.size());
-  for (std::size_t i = 0; i < phases.size(); ++i) {
-    const codec::Channel<T> channel = phases[i].channel();
-    codec::encode<T>({&channel, 1}, all[i]);
-  }
+  std::vector<std::vector<std::byte>> all;
+  for (const std::vector<codec::Channel<T>>& channels : messages()) codec::encode<T>(channels, all.emplace_back());
   return all;
+}
+
+template <class T>
+void Sent<T>::write_vector(std::size_t part, std::span<T> out) const {
+  std::ranges::fill(out, T(0));
+  if (!parts[part].payload.silent) write_dense(parts[part].payload, parts[part].scope, out.data());
 }
 
 template <class T>
 Operator<T>::Operator(const std::string& kind, const Options& options, const Shape& shape)
     : op_(make_part<Compressor<T>>("compressor", kind, options, Device::cpu, kPrecisionOf<T>)),
-      scope_(op_->adapt(make_scope(layers_of(shape), shape.scope, shape.bucket, {}))) {
+      scope_(op_->adapt(make_scope(layers_of(shape.tensors), shape.scope, shape.bucket, {}))) {
   op_->check(scope_);
 }
 
@@ -113,7 +112,6 @@ std::vector<T> Operator<T>::initial_shared(std::uint64_t seed) const {
 template <class T>
 Sent<T> Operator<T>::compress(std::span<const T> x, const MessageKey& key, std::span<T> memory, std::span<T> state, std::span<T> shared) {
   require_finite(x, "the vector");
-  require_finite(std::span<const T>(memory), "the memory");
   const std::lock_guard lock(mutex_);
   Conversation<T> conversation(*op_, scope_, random_key(key.seed), shared);
   conversation.open(key.round, key.step_size);
@@ -127,14 +125,13 @@ Sent<T> Operator<T>::compress(std::span<const T> x, const MessageKey& key, std::
   const std::uint32_t clients[] = {key.client};
   const BatchView<T> own = rows_view(state.data(), 1, state.size());
   const Exec exec{.workspace = &workspace_};
-  Sent<T> sent;
+  Sent<T> sent(pool_);
   std::vector<T> estimate(num_phases() > 1 ? size() : 0);
   while (!conversation.is_over()) {
-    auto& phase = sent.phases.emplace_back(Payload<T>{}, message_scope(*op_, scope_, conversation.phase()), conversation.known_levels());
+    auto& phase = sent.add(message_scope(*op_, scope_, conversation.phase()), conversation.known_levels());
     Payload<T>* messages[] = {&phase.payload};
     conversation.send(exec, {.clients = clients, .input = input, .state = write, .remembered = own, .remember = own}, messages);
-    if (!codec::is_finite(phase.payload.on_wire(), phase.scope))
-      throw Overflow("the message is not finite, because a norm, a sum or a narrower format overflows");
+    if (!phase.is_finite()) throw Overflow("the message is not finite, because a norm, a sum or a narrower format overflows");
     if (num_phases() == 1) return sent;
     std::vector<T> mean(phase.scope.P);
     write_dense(phase.payload, phase.scope, mean.data());

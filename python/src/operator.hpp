@@ -10,6 +10,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compressors/codec/codec.hpp"
@@ -34,26 +35,65 @@ class Overflow : public Error {
   using Error::Error;
 };
 
-// The messages of all phases, as the operator made them. They are counted and encoded when that is asked for.
+// Payloads of messages that are gone. Their memory serves the next messages: fresh memory of this size would cost more than some operators.
+template <class T>
+class PayloadPool {
+ public:
+  [[nodiscard]] Payload<T> take() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) return {};
+    Payload<T> payload = std::move(free_.back());
+    free_.pop_back();
+    return payload;
+  }
+  void give(Payload<T>&& payload) {
+    const std::lock_guard lock(mutex_);
+    if (free_.size() < kMost) free_.push_back(std::move(payload));
+  }
+
+ private:
+  static constexpr std::size_t kMost = 2;
+  std::mutex mutex_;
+  std::vector<Payload<T>> free_;
+};
+
+// A message as the operators made it. It is counted and encoded when that is asked for.
 template <class T>
 struct Sent {
-  struct Phase {
+  struct Part {
     Payload<T> payload;
     Scope scope;
     MessageLevels known;  // what the receiver knows without being told
 
     [[nodiscard]] codec::Channel<T> channel() const { return {.payload = &payload.on_wire(), .scope = &scope, .levels = known}; }
+    // Returns whether all numbers are finite, those on the wire and those that the receiver makes of them.
+    [[nodiscard]] bool is_finite() const;
   };
-  std::vector<Phase> phases;
+  std::vector<Part> parts;
+  bool are_channels = false;  // of one message; else each part is the message of a phase
 
-  Sent() = default;
+  explicit Sent(std::shared_ptr<PayloadPool<T>> pool) : pool_(std::move(pool)) {}
   Sent(Sent&&) noexcept = default;
   Sent(const Sent&) = delete;
   Sent& operator=(const Sent&) = delete;
+  ~Sent() {
+    for (Part& part : parts) pool_->give(std::move(part.payload));
+  }
 
-  [[nodiscard]] std::uint64_t bits() const;      // exact length of all phases
-  [[nodiscard]] std::uint64_t elements() const;  // numbers that were sent
-  [[nodiscard]] std::vector<std::vector<std::byte>> bytes() const;
+  // Adds a part with memory of the pool.
+  Part& add(Scope scope, MessageLevels known) { return parts.emplace_back(Part{pool_->take(), std::move(scope), std::move(known)}); }
+
+  [[nodiscard]] std::uint64_t bits() const;                         // exact length of all messages
+  [[nodiscard]] std::uint64_t elements() const;                     // numbers that were sent
+  [[nodiscard]] std::vector<std::vector<std::byte>> bytes() const;  // of each message
+  // Writes the vector [P] that a part stands for; only for operators of one phase.
+  void write_vector(std::size_t part, std::span<T> out) const;
+
+ private:
+  // Returns the channels of each message.
+  [[nodiscard]] std::vector<std::vector<codec::Channel<T>>> messages() const;
+
+  std::shared_ptr<PayloadPool<T>> pool_;
 };
 
 // The vector that an operator works on: its tensors, and the runs of parameters that are compressed on their own.
@@ -62,6 +102,9 @@ struct Shape {
   ScopeKind scope = ScopeKind::model;
   std::size_t bucket = 0;  // elements, for ScopeKind::bucket
 };
+
+// Returns the tensors of a flat vector as layers.
+[[nodiscard]] LayerTable layers_of(const std::vector<std::vector<std::size_t>>& tensors);
 
 template <class T>
 class Operator {
@@ -81,8 +124,8 @@ class Operator {
   [[nodiscard]] std::vector<T> initial_shared(std::uint64_t seed) const;
 
   // Compresses p = memory + x [P], where `memory` may be empty and is overwritten with p - C(p). `state` [state_size] and `shared`
-  // [shared_size] are read and overwritten. Throws Error for a vector or memory that is not finite, and leaves everything as it was. Throws
-  // Overflow if the message of a finite vector is not; the memory and the states have then moved. Several threads take turns.
+  // [shared_size] are read and overwritten. The memory has to be finite. Throws Error for a vector that is not, and leaves everything as it
+  // was. Throws Overflow if the message of a finite vector is not; the memory and the states have then moved. Several threads take turns.
   [[nodiscard]] Sent<T> compress(std::span<const T> x, const MessageKey& key, std::span<T> memory, std::span<T> state, std::span<T> shared);
   // Writes the vector [P] that the bytes stand for, and moves `shared`. Several threads take turns. Throws Error if they are not a message
   // of this operator.
@@ -94,6 +137,7 @@ class Operator {
   std::unique_ptr<Compressor<T>> op_;
   Scope scope_;
   Workspace workspace_;
+  std::shared_ptr<PayloadPool<T>> pool_ = std::make_shared<PayloadPool<T>>();
   std::mutex mutex_;  // of the workspace, and of what the operator keeps between calls
 };
 
@@ -102,8 +146,8 @@ extern template struct Sent<double>;
 extern template class Operator<float>;
 extern template class Operator<double>;
 
-// Returns the default options of a compressor with the given ones set. Throws ConfigError for an unknown kind or option, with the nearest
-// name, and for a value that the option refuses.
-[[nodiscard]] Options options_of(const std::string& kind, const Value::Table& given);
+// Returns the default options of a part with the given ones set. Throws ConfigError for an unknown kind or option, with the nearest name,
+// and for a value that the option refuses.
+[[nodiscard]] Options options_of(const std::string& role, const std::string& kind, const Value::Table& given);
 
 }  // namespace fl::python

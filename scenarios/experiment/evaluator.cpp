@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "clients/device_room.hpp"
+#include "clients/gradient_failure.hpp"
 #include "fl_core/ops/norms.hpp"
 
 namespace fl {
@@ -158,7 +159,10 @@ void Evaluator<T>::compute_gradients(std::span<const T> x, std::uint32_t first, 
   if (on_device_ == nullptr || on_device_->gradient == nullptr) {
     pool_.parallel_for(count, [&](std::uint32_t k, const Exec& exec) {
       const Rows rows = problem_.shards()[first + k];
-      problem_.model().gradient(exec, shared_view(x.data(), 1, P), std::span(&rows, 1), {gradients + k * P, nullptr, 1, P, P}, nullptr);
+      const std::uint32_t client = first + k;
+      naming_failures({&client, 1}, "at an evaluation", [&] {
+        problem_.model().gradient(exec, shared_view(x.data(), 1, P), std::span(&rows, 1), {gradients + k * P, nullptr, 1, P, P}, nullptr);
+      });
     });
     return;
   }

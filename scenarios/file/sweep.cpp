@@ -401,10 +401,14 @@ std::vector<Cell> parse_cells(const std::string& text, const std::string& source
   return cells_of(text, source, settings, {});
 }
 
-std::vector<Cell> read_cells(const std::filesystem::path& file, const std::vector<std::string>& settings, const DataCatalog* catalog) {
-  std::vector<Cell> cells = cells_of(read_scenario_text(file), file.string(), settings, {file.parent_path(), catalog});
-  for (Cell& cell : cells) cell.folder = file.parent_path();
+std::vector<Cell> read_cells(const ScenarioText& scenario, const std::vector<std::string>& settings, const DataCatalog* catalog) {
+  std::vector<Cell> cells = cells_of(scenario.text, scenario.name, settings, {scenario.folder, catalog});
+  for (Cell& cell : cells) cell.folder = scenario.folder;
   return cells;
+}
+
+std::vector<Cell> read_cells(const std::filesystem::path& file, const std::vector<std::string>& settings, const DataCatalog* catalog) {
+  return read_cells({.text = read_scenario_text(file), .name = file.string(), .folder = file.parent_path()}, settings, catalog);
 }
 
 }  // namespace fl

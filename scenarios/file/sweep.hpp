@@ -85,6 +85,14 @@ struct Cell {
 [[nodiscard]] FL_API std::vector<Cell> read_cells(const std::filesystem::path& file, const std::vector<std::string>& settings = {},
                                                   const DataCatalog* catalog = nullptr);
 
+// The text of a scenario that is not in a file. `name` stands for the file in errors; relative paths are looked for in `folder`.
+struct ScenarioText {
+  std::string text, name;
+  std::filesystem::path folder;
+};
+[[nodiscard]] FL_API std::vector<Cell> read_cells(const ScenarioText& scenario, const std::vector<std::string>& settings,
+                                                  const DataCatalog* catalog);
+
 // The same for a text; `source` names it in errors.
 [[nodiscard]] FL_API std::vector<Cell> parse_cells(const std::string& text, const std::string& source,
                                                    const std::vector<std::string>& settings = {});

@@ -194,6 +194,10 @@ int SweepRunner::fit(std::uint64_t memory_bytes) {
                       " rows of a client take " + text_of_bytes(minibatch_.bytes) + " in each of " + std::to_string(settings_.threads) +
                       " threads, and " + text_of_bytes(memory_bytes) +
                       " are allowed; a smaller local.batch or group_norm needs less, --memory allows more");
+  if (is_threaded()) {
+    const std::uint64_t left = memory_bytes - std::min(memory_bytes, shared), one = largest_bytes_ + kWorkerBytes;
+    return settings_.workers = static_cast<int>(std::clamp<std::uint64_t>(left / one, 1, static_cast<std::uint64_t>(settings_.workers)));
+  }
   const Trial trial = try_out({largest_}, kFitSeconds, {}).front();
   const std::string what = "memory: one run of " + labels_of(cells_[largest_]);
   if (!trial.failure.empty()) throw ConfigError(what + " was tried and failed: " + trial.failure);
@@ -232,12 +236,11 @@ void SweepRunner::begin_work() {
   if (settings_.threads > 1) runner_.use_threads(settings_.threads);
 }
 
-Trial SweepRunner::try_in_worker(std::size_t number, double seconds) {
-  begin_work();
+Trial SweepRunner::try_with(CellRunner& runner, std::size_t number, double seconds) const {
   const Cell& cell = cells_[number];
   const bool is_drawn = !cell.scenario.data.synthetic.kind.empty();  // each seed is then tried separately
   const bool has_later = !is_drawn && number + 1 < cells_.size() && cells_[number + 1].axis_labels == cell.axis_labels;
-  const Calibration found = runner_.calibrate(cell, has_later ? &cells_[number + 1] : nullptr, seconds);
+  const Calibration found = runner.calibrate(cell, has_later ? &cells_[number + 1] : nullptr, seconds);
   return {.calibration = found, .start_bytes = start_bytes_, .peak_bytes = peak_bytes()};
 }
 
@@ -245,11 +248,12 @@ std::vector<Trial> SweepRunner::try_out(const std::vector<std::size_t>& cells, d
   if (settings_.device != Device::cpu)
     throw Error("cells are tried in processes of their own, which cannot share a GPU: try them on the CPU");
   ::malloc_trim(0);  // as in run()
-  ProcessPool pool(std::min(settings_.workers, static_cast<int>(cells.size())), [&](std::size_t task, const Report&) {
-    const Trial trial = try_in_worker(cells[task], seconds);
+  const auto tell = [&](CellRunner& runner, std::size_t task) {
+    const Trial trial = try_with(runner, cells[task], seconds);
     const Told told{trial.calibration, trial.start_bytes, trial.peak_bytes};
     return std::string(reinterpret_cast<const char*>(&told), sizeof told);
-  });
+  };
+  const int workers = std::min(settings_.workers, static_cast<int>(cells.size()));
   std::vector<Trial> trials(cells.size());
   PoolEvents events;
   events.signal = signal;
@@ -261,7 +265,18 @@ std::vector<Trial> SweepRunner::try_out(const std::vector<std::size_t>& cells, d
   events.failed = [&](std::size_t task, const std::string& reason) { trials[task].failure = reason; };
   std::vector<std::size_t> tasks(cells.size());
   std::iota(tasks.begin(), tasks.end(), std::size_t{0});
-  pool.run(tasks, events);
+  if (is_threaded()) {
+    start_bytes_ = resident_bytes();
+    const std::vector<std::unique_ptr<CellRunner>> runners = make_runners(workers);
+    ThreadCrew(workers, [&](std::size_t task, int worker, const Report&) {
+      return tell(*runners[static_cast<std::size_t>(worker)], task);
+    }).run(tasks, events);
+  } else {
+    ProcessPool(workers, [&](std::size_t task, const Report&) {
+      begin_work();
+      return tell(runner_, task);
+    }).run(tasks, events);
+  }
   return trials;
 }
 
@@ -312,13 +327,19 @@ void SweepRunner::run_in_processes(const std::vector<std::size_t>& pending, cons
   pool.run(pending, events);
 }
 
-// Runs cells in threads. Each worker has its own parts and stream and takes the data from the common cache.
-void SweepRunner::run_in_threads(const std::vector<std::size_t>& pending, const PoolEvents& events) {
+// Returns the runners of workers that are threads of this process.
+std::vector<std::unique_ptr<CellRunner>> SweepRunner::make_runners(int workers) const {
   std::vector<std::unique_ptr<CellRunner>> runners;
   MachineOptions machine = machine_options();
   machine.threads = settings_.threads;
   machine.device_bytes = device_share_;
-  for (int worker = 0; worker < settings_.workers; ++worker) runners.push_back(std::make_unique<CellRunner>(cache_, machine));
+  for (int worker = 0; worker < workers; ++worker) runners.push_back(std::make_unique<CellRunner>(cache_, machine));
+  return runners;
+}
+
+// Runs cells in threads. Each worker has its own parts and stream and takes the data from the common cache.
+void SweepRunner::run_in_threads(const std::vector<std::size_t>& pending, const PoolEvents& events) {
+  const std::vector<std::unique_ptr<CellRunner>> runners = make_runners(settings_.workers);
   ThreadCrew* listening = nullptr;
   ThreadCrew crew(settings_.workers, [&](std::size_t cell, int worker, const Report& report) {
     return work(*runners[static_cast<std::size_t>(worker)], cell, report, [&listening] { return listening->asked_to_stop(); });
@@ -353,10 +374,10 @@ void SweepRunner::run(const std::vector<std::size_t>& pending, RunStore& store, 
   of_cells.failed = [&](std::size_t cell, const std::string& reason) { keep(cell, {failed_record(cells_[cell], reason), {}}); };
   of_cells.tick = events.tick;
   of_cells.signal = events.signal;
-  if (settings_.device == Device::cpu)
-    run_in_processes(pending, of_cells);
-  else
+  if (is_threaded())
     run_in_threads(pending, of_cells);
+  else
+    run_in_processes(pending, of_cells);
 }
 
 }  // namespace fl

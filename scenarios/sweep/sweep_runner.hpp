@@ -23,8 +23,12 @@ struct SweepShard {
   [[nodiscard]] bool holds(const Cell& cell) const { return cell.hash % count == index - 1; }
 };
 
+// What a worker is. A process of its own loses only its run when it dies, but a program that has threads cannot fork.
+enum class Workers { processes, threads };
+
 struct SweepSettings {
   int workers = 1;
+  Workers kind = Workers::processes;  // runs on a GPU are always threads
   int threads = 1;                    // threads of each run; results do not depend on it
   Device device = Device::cpu;        // runs on a GPU share it in threads of this process
   std::filesystem::path checkpoints;  // folder; "" = none
@@ -67,7 +71,7 @@ struct Trial {
 
 class FL_API SweepRunner {
  public:
-  // No thread may exist before run() has returned.
+  // With Workers::processes no thread may exist before run() has returned.
   SweepRunner(std::vector<Cell> cells, DataCatalog catalog, SweepSettings settings);
   ~SweepRunner();
 
@@ -76,7 +80,8 @@ class FL_API SweepRunner {
   void check(const std::vector<std::size_t>& cells);  // checks only these cells
 
   // Limits the number of workers so that they fit into `memory_bytes`, and returns it. If the cell with the largest declared memory might
-  // not fit once per worker, it is tried. Call after check(). Throws ConfigError if a single run does not fit.
+  // not fit once per worker, it is tried. Call after check(). Throws ConfigError if a single run does not fit. Threads are never tried:
+  // their number follows from the declared memory, and one run may always start.
   int fit(std::uint64_t memory_bytes);
   // Limits the number of runs so that they fit on a GPU with `free_bytes` free. Each run may then take its share of the memory. If a single
   // run's client state does not fit, the run is alone on the GPU and keeps a part of its state in a file.
@@ -89,8 +94,8 @@ class FL_API SweepRunner {
   // Runs and stores the `pending` cells. Throws NotStoredError if storing fails; the workers are then ended and earlier results stay.
   void run(const std::vector<std::size_t>& pending, RunStore& store, const SweepEvents& events);
 
-  // Starts these cells in workers, on the CPU, and stops each after `seconds`. The result is shorter than `cells` if a signal arrived
-  // before all cells had started.
+  // Starts these cells in workers, on the CPU, and stops each after `seconds`. A trial is empty if a signal arrived before it started.
+  // The peak memory of threads is that of the whole process.
   [[nodiscard]] std::vector<Trial> try_out(const std::vector<std::size_t>& cells, double seconds, const std::function<int()>& signal);
 
   [[nodiscard]] const std::vector<Cell>& cells() const { return cells_; }
@@ -98,9 +103,11 @@ class FL_API SweepRunner {
  private:
   [[nodiscard]] MachineOptions machine_options() const;
   [[nodiscard]] std::string work(CellRunner& runner, std::size_t cell, const Report& report, const std::function<bool()>& asked_to_stop);
+  [[nodiscard]] bool is_threaded() const { return settings_.device != Device::cpu || settings_.kind == Workers::threads; }
   void run_in_processes(const std::vector<std::size_t>& pending, const PoolEvents& events);
   void run_in_threads(const std::vector<std::size_t>& pending, const PoolEvents& events);
-  [[nodiscard]] Trial try_in_worker(std::size_t cell, double seconds);
+  [[nodiscard]] std::vector<std::unique_ptr<CellRunner>> make_runners(int workers) const;
+  [[nodiscard]] Trial try_with(CellRunner& runner, std::size_t cell, double seconds) const;
   void begin_work();
   void add(std::size_t cell, const DeviceNeed& need);
   [[nodiscard]] CheckpointPlan checkpoint_of(const Cell& cell) const;

@@ -28,6 +28,7 @@
 #include "scenarios/data/catalog.hpp"
 #include "scenarios/file/bit_search.hpp"
 #include "scenarios/file/sweep.hpp"
+#include "scenarios/sweep/sweep_runner.hpp"
 
 namespace fl {
 
@@ -52,6 +53,7 @@ struct TunedOption {
 
 struct TuningMachine {
   int workers = 1;
+  Workers kind = Workers::processes;
   int threads = 1;                 // threads of each run
   std::uint64_t memory_bytes = 0;  // total for all workers; 0 = no limit
   std::filesystem::path store;     // folder of the tuning runs
@@ -61,7 +63,8 @@ struct TuningMachine {
 };
 
 // Tunes `cells`, sets the found values in them and returns these values. Does nothing if no key is tuned. Throws ConfigError if a reference
-// sends no bits or no value works. If a signal arrives, nothing is set or returned. Call before starting any thread (the function forks).
+// sends no bits or no value works. If a signal arrives, nothing is set or returned. Workers that are processes are forked: no thread may
+// exist then.
 FL_API std::vector<TunedOption> tune_cells(std::vector<Cell>& cells, const DataCatalog& catalog, const TuningMachine& machine);
 
 // Sets the values that earlier tuning runs in `store` found in `cells` and returns them. Nothing runs and nothing is written. If runs are

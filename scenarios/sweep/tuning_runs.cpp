@@ -60,6 +60,7 @@ void TuningRuns::run(const std::vector<Cell>& runs, std::vector<std::size_t> pen
   if (catalog_ == nullptr) throw TuningNotStored();
   SweepSettings settings;
   settings.workers = machine_.workers;
+  settings.kind = machine_.kind;
   settings.threads = machine_.threads;
   settings.paging = machine_.paging;
   SweepRunner runner(runs, *catalog_, settings);

@@ -36,22 +36,29 @@ void gather_segment(const ClientPass<T>& pass, const Segment& segment, std::size
   }
 }
 
-// Marks t or, if it is marked already, j, as Floyd's algorithm does.
+// Marks t or, if it is marked already, j, as Floyd's algorithm does. The branch is rarely taken, and without it the place of every store
+// would depend on what was loaded.
 inline void mark(std::uint64_t* bits, std::size_t t, std::size_t j) {
-  const bool is_new = (bits[t / 64] >> (t % 64) & 1) == 0;
-  const std::size_t marked = is_new ? t : j;
-  bits[marked / 64] |= std::uint64_t{1} << (marked % 64);
+  const std::uint64_t bit = std::uint64_t{1} << (t % 64);
+  std::uint64_t& word = bits[t / 64];
+  if ((word & bit) == 0) [[likely]]
+    word |= bit;
+  else
+    bits[j / 64] |= std::uint64_t{1} << (j % 64);
 }
 
-// Marks what draw_subset() would take, with the words of many draws at a time.
+// Marks what draw_subset() would take, with the words of many draws at a time. The marks lie all over the bits, so they are prefetched.
 void mark_many(const RandomStream& stream, std::size_t n, std::size_t drawn, std::uint64_t* bits) {
-  constexpr std::size_t kDraws = kTile / 2;
-  std::uint32_t words[kRandomTile];
+  constexpr std::size_t kDraws = kTile / 2, kAhead = 32;
+  std::uint32_t words[kRandomTile], drawn_at[kDraws + kAhead] = {};
   for (std::size_t first = 0; first < drawn; first += kDraws) {
-    const std::size_t count = std::min(kDraws, drawn - first);
+    const std::size_t count = std::min(kDraws, drawn - first), last = n - drawn + first;
     const std::uint32_t* pair = random_tile(stream, 2 * first, 2 * count, words);
-    for (std::size_t i = 0, j = n - drawn + first; i < count; ++i, ++j)
-      mark(bits, SubsetDraws::below(pair[2 * i], pair[2 * i + 1], j + 1), j);
+    for (std::size_t i = 0; i < count; ++i) drawn_at[i] = SubsetDraws::below(pair[2 * i], pair[2 * i + 1], last + i + 1);
+    for (std::size_t i = 0; i < count; ++i) {
+      __builtin_prefetch(bits + drawn_at[i + kAhead] / 64, 1);
+      mark(bits, drawn_at[i], last + i);
+    }
   }
 }
 
@@ -72,6 +79,25 @@ void mark_subset(const RandomStream& stream, std::size_t n, std::size_t k, std::
   if (!draws_the_others(n, k)) return;
   for (std::size_t w = 0; w < words; ++w) bits[w] = ~bits[w];
   if (n % 64 != 0) bits[words - 1] &= (std::uint64_t{1} << (n % 64)) - 1;
+}
+
+// Writes the positions of all marked bits of a segment, ascending; returns how many. Words without a mark, which are many in a sparse
+// subset, are sorted out first without a branch.
+std::size_t list_marked(const std::uint64_t* bits, const Segment& segment, std::uint32_t* out) {
+  constexpr std::size_t kWords = 1024;
+  std::uint32_t marked[kWords];
+  std::size_t total = 0;
+  const std::size_t words = (segment.size() + 63) / 64;
+  for (std::size_t first = 0; first < words; first += kWords) {
+    std::size_t count = 0;
+    for (std::size_t w = first, last = std::min(words, first + kWords); w < last; ++w) {
+      marked[count] = static_cast<std::uint32_t>(w);
+      count += bits[w] != 0 ? 1 : 0;
+    }
+    for (std::size_t i = 0; i < count; ++i)
+      total += append_positions(bits[marked[i]], static_cast<std::uint32_t>(segment.begin + std::size_t{64} * marked[i]), out + total);
+  }
+  return total;
 }
 
 }  // namespace
@@ -113,8 +139,7 @@ void random_subset_rows(const Exec& exec, const Scope& scope, std::span<const st
       const Segment& segment = scope.segments[s];
       const auto layer = static_cast<std::uint32_t>(s);
       mark_subset(RandomStream(draw.key, draw.clients[client], draw.round, layer >> 16, layer & 0xFFFF), segment.size(), k[s], bits);
-      for (std::size_t w = 0; w * 64 < segment.size(); ++w)
-        at += append_positions(bits[w], static_cast<std::uint32_t>(segment.begin + 64 * w), payload.index.data() + at);
+      at += list_marked(bits, segment, payload.index.data() + at);
       payload.counts[s] = k[s];
     }
     payload.num_sent = total;

@@ -1,9 +1,12 @@
 #include "fl_core/ops/cpu/low_rank.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <type_traits>
 
 #include "fl_core/memory/workspace.hpp"
+#include "fl_core/ops/cpu/lanes512.hpp"
 #include "fl_core/ops/cpu/tile.hpp"
 
 namespace fl::cpu {
@@ -19,8 +22,12 @@ struct VectorOf {
 template <class T>
 using Vec = typename VectorOf<T>::type;
 
-// Rows and columns of a tile of the input, 16 KiB of floats; columns of the factors whose sums stay in registers at once.
-constexpr std::size_t kRows = 8, kCols = 512, kFactors = 4;
+// Rows and columns of a tile of the input, 8 KiB of floats per term; columns of the factors whose sums stay in registers at once.
+constexpr std::size_t kRows = 4, kCols = 512, kFactors = 4;
+
+// The number of entries of a vector that exist: all of them, known to the compiler, or fewer at the end of a row.
+template <class T>
+using AllLanes = std::integral_constant<std::size_t, kVector<T>>;
 
 template <class T>
 Vec<T> load(const T* p) {
@@ -28,10 +35,42 @@ Vec<T> load(const T* p) {
   std::memcpy(&v, p, sizeof v);
   return v;
 }
+// The first `lanes` entries and zeros, and the way back. Copies of an unknown length cost more than all else in short rows.
 template <class T>
-void store(T* p, const Vec<T>& v) {
+Vec<T> load(const T* p, std::size_t lanes) {
+#if defined(FL_CPU_AVX512)
+  return Lanes512<T>::load(first_lanes<T>(lanes), p);
+#else
+  T entries[kVector<T>] = {};
+  for (std::size_t l = 0; l < lanes; ++l) entries[l] = p[l];
+  return load(entries);
+#endif
+}
+template <class T>
+void store(T* p, const Vec<T>& v, std::size_t lanes) {
+#if defined(FL_CPU_AVX512)
+  Lanes512<T>::store(first_lanes<T>(lanes), p, v);
+#else
+  for (std::size_t l = 0; l < lanes; ++l) p[l] = v[l];
+#endif
+}
+template <class T>
+Vec<T> load(const T* p, AllLanes<T>) {
+  return load(p);
+}
+template <class T>
+void store(T* p, const Vec<T>& v, AllLanes<T>) {
   std::memcpy(p, &v, sizeof v);
 }
+
+// Calls step(first entry, number of entries) for the vectors of a run of entries.
+template <class T, class Step>
+void each_vector(std::size_t count, const Step& step) {
+  std::size_t j = 0;
+  for (; j + kVector<T> <= count; j += kVector<T>) step(j, AllLanes<T>{});
+  if (j < count) step(j, count - j);
+}
+
 template <class T>
 T sum_of(const Vec<T>& v) {
   T lanes[kVector<T>];
@@ -41,67 +80,86 @@ T sum_of(const Vec<T>& v) {
   return lanes[0];
 }
 
-// Rows 0 .. rows()-1 of a tile [kRows,kCols] of the input; columns past the last and rows past rows() are zero. The tiles beside each other
-// are evaluated together, row by row, because memory is read several times as fast in its order.
-template <class T>
-class Tile {
- public:
-  Tile(const Affine<T>& input, std::size_t k, const Segment& segment, Workspace::Frame& frame)
-      : input_(input),
-        k_(k),
-        segment_(segment),
-        stride_(in_vectors(std::min(kPanel, segment.cols))),
-        panel_(frame.take<T>(kRows * stride_)) {}
+// The input of one client at a matrix, a vector of entries at a time; the same expression as Affine::at().
+template <class T, int kTerms>
+struct Matrix {
+  const T* term[kTerms];
+  T coefficient[kTerms];
 
-  // Call it for the tiles of a matrix in the order of each_tile().
-  void load(std::size_t row, std::size_t column) {
-    if (column % kPanel == 0) load_panel(row, column);
-    rows_ = std::min(kRows, segment_.rows - row);
-    columns_ = std::min(kCols, segment_.cols - column);
-    entries_ = panel_ + column % kPanel;
+  // Returns the entries from `at` on, and zeros behind them.
+  template <class Lanes>
+  [[nodiscard]] Vec<T> entries(std::size_t at, Lanes lanes) const {
+    Vec<T> p = coefficient[0] * load(term[0] + at, lanes);
+    for (int a = 1; a < kTerms; ++a) p += coefficient[a] * load(term[a] + at, lanes);
+    return p;
   }
-  [[nodiscard]] const T* row(std::size_t i) const { return entries_ + i * stride_; }
-  [[nodiscard]] std::size_t rows() const { return rows_; }
-  [[nodiscard]] std::size_t columns() const { return columns_; }
-  // Returns the number of columns in whole vectors.
-  [[nodiscard]] std::size_t width() const { return in_vectors(columns_); }
-
- private:
-  static constexpr std::size_t kPanel = 8 * kCols;  // columns
-  [[nodiscard]] static std::size_t in_vectors(std::size_t columns) { return (columns + kVector<T> - 1) / kVector<T> * kVector<T>; }
-
-  void load_panel(std::size_t row, std::size_t column) {
-    const std::size_t columns = std::min(kPanel, segment_.cols - column);
-    for (std::size_t i = 0; i < kRows; ++i) {
-      T* to = panel_ + i * stride_;
-      const std::size_t filled = row + i < segment_.rows ? columns : 0;
-      if (filled > 0) load_tile(input_, k_, segment_.begin + (row + i) * segment_.cols + column, filled, to);
-      std::fill(to + filled, to + in_vectors(columns), T(0));
-    }
+  // Asks for entries that are read later, so that memory and arithmetic overlap.
+  void prefetch(std::size_t at) const {
+    for (int a = 0; a < kTerms; ++a) __builtin_prefetch(term[a] + at, 0, 2);
   }
-
-  const Affine<T>& input_;
-  std::size_t k_;
-  const Segment& segment_;
-  std::size_t stride_;  // of the panel's rows
-  T* panel_;            // [kRows, stride]
-  const T* entries_ = nullptr;
-  std::size_t rows_ = 0, columns_ = 0;
 };
 
-// Calls f(first row, first column) for the tiles of a matrix, row of tiles by row of tiles.
-template <class F>
-void each_tile(const Segment& segment, const F& f) {
-  for (std::size_t row = 0; row < segment.rows; row += kRows)
-    for (std::size_t column = 0; column < segment.cols; column += kCols) f(row, column);
+// Calls use(matrix) with the client's input at the segment.
+template <class T, class Use>
+void with_matrix(const Affine<T>& input, std::size_t k, const Segment& segment, const Use& use) {
+  const auto with = [&]<int kTerms>() {
+    Matrix<T, kTerms> matrix;
+    for (int a = 0; a < kTerms; ++a) {
+      matrix.term[a] = input.term[a].row(k) + segment.begin;
+      matrix.coefficient[a] = input.coefficient[a];
+    }
+    use(matrix);
+  };
+  switch (input.num_terms) {
+    case 1: return with.template operator()<1>();
+    case 2: return with.template operator()<2>();
+    case 3: return with.template operator()<3>();
+    default: return with.template operator()<4>();
+  }
 }
 
-// Calls f.operator()<kR>(first) for the columns of a factor, kFactors at a time and then one by one.
+// The order in which rows are visited. A pass that goes backwards finds in the cache what the pass before it read last.
+enum class Order { forwards, backwards };
+
+// A tile: rows from `row` on, `count` columns from `column` on. `ahead` is the distance to the entry to prefetch.
+struct Tile {
+  std::size_t row, column, count, cols;
+  std::ptrdiff_t ahead;
+  [[nodiscard]] std::size_t at(std::size_t i, std::size_t j) const { return (row + i) * cols + column + j; }
+  [[nodiscard]] std::size_t next(std::size_t i, std::size_t j) const { return at(i, j) + static_cast<std::size_t>(ahead); }
+};
+
+// Entries of a term in the rows of a tile, up to which the rows that are visited next are prefetched. Longer rows would fill the
+// second-level cache, and their entries are prefetched a little further to the right.
+constexpr std::size_t kFewEntries = 32768;
+constexpr std::ptrdiff_t kToTheRight = 256;
+
+// Calls f.operator()<rows of the tile>(tile) for the tiles of a matrix: kRows rows, or one if fewer are left, from left to right.
+template <Order kOrder, class F>
+void each_tile(const Segment& segment, const F& f) {
+  const auto rows_from = [&]<std::size_t kN>(std::size_t row) {
+    const auto rows = static_cast<std::ptrdiff_t>(kN * segment.cols);
+    const std::ptrdiff_t ahead = kN * segment.cols > kFewEntries ? kToTheRight : kOrder == Order::forwards ? rows : -rows;
+    for (std::size_t column = 0; column < segment.cols; column += kCols)
+      f.template operator()<kN>(Tile{row, column, std::min(kCols, segment.cols - column), segment.cols, ahead});
+  };
+  const std::size_t whole = segment.rows / kRows * kRows;
+  if (kOrder == Order::forwards) {
+    for (std::size_t row = 0; row < whole; row += kRows) rows_from.template operator()<kRows>(row);
+    for (std::size_t row = whole; row < segment.rows; ++row) rows_from.template operator()<1>(row);
+  } else {
+    for (std::size_t row = segment.rows; row > whole; --row) rows_from.template operator()<1>(row - 1);
+    for (std::size_t row = whole; row > 0; row -= kRows) rows_from.template operator()<kRows>(row - kRows);
+  }
+}
+
+// Calls f.operator()<kR>(first) for the columns of a factor: kFactors at a time, then two, then one.
 template <class F>
 void each_chunk(std::size_t r, const F& f) {
   std::size_t first = 0;
   for (; first + kFactors <= r; first += kFactors) f.template operator()<kFactors>(first);
-  for (; first < r; ++first) f.template operator()<1>(first);
+  for (; first + 2 <= r; first += 2) f.template operator()<2>(first);
+  if (first < r) f.template operator()<1>(first);
 }
 
 // A factor [m,r] with its columns as rows [r,stride], stride a whole number of vectors and the rest zeros.
@@ -124,61 +182,135 @@ struct Columns {
   [[nodiscard]] T* column(std::size_t c) const { return data + c * stride; }
 };
 
-// out[i][c] += the tile's rows times kR columns, kPair rows at a time.
-template <std::size_t kR, std::size_t kPair, class T>
-FL_WIDE_VECTORS void dot_rows(const Tile<T>& tile, std::size_t i, const T* Q, std::size_t stride, T* out, std::size_t r) {
-  Vec<T> sum[kPair][kR] = {};
-  for (std::size_t j = 0; j < tile.width(); j += kVector<T>) {
+// kR columns of a factor at kN rows, which a compiler keeps in registers.
+template <std::size_t kR, std::size_t kN, class T>
+struct Weights {
+  T at[kN][kR];
+  Weights(const T* P, std::size_t r) {
+    for (std::size_t i = 0; i < kN; ++i)
+      for (std::size_t c = 0; c < kR; ++c) at[i][c] = P[i * r + c];
+  }
+};
+
+// out [kN,r] += the tile times kR columns of Q.
+template <std::size_t kR, std::size_t kN, class M, class T>
+FL_WIDE_VECTORS void add_dot_products(const M& matrix, const Tile& tile, const T* Q, std::size_t stride, T* out, std::size_t r) {
+  Vec<T> sum[kN][kR] = {};
+  each_vector<T>(tile.count, [&](std::size_t j, auto lanes) {
     Vec<T> q[kR];
 #pragma GCC unroll 4
     for (std::size_t c = 0; c < kR; ++c) q[c] = load(Q + c * stride + j);
 #pragma GCC unroll 4
-    for (std::size_t a = 0; a < kPair; ++a) {
-      const Vec<T> p = load(tile.row(i + a) + j);
+    for (std::size_t i = 0; i < kN; ++i) {
+      const Vec<T> p = matrix.entries(tile.at(i, j), lanes);
+      matrix.prefetch(tile.next(i, j));
 #pragma GCC unroll 4
-      for (std::size_t c = 0; c < kR; ++c) sum[a][c] += p * q[c];
+      for (std::size_t c = 0; c < kR; ++c) sum[i][c] += p * q[c];
     }
-  }
-  for (std::size_t a = 0; a < kPair && i + a < tile.rows(); ++a)
-    for (std::size_t c = 0; c < kR; ++c) out[(i + a) * r + c] += sum_of<T>(sum[a][c]);
+  });
+  for (std::size_t i = 0; i < kN; ++i)
+    for (std::size_t c = 0; c < kR; ++c) out[i * r + c] += sum_of<T>(sum[i][c]);
 }
 
-// out [kR,stride] += the tile transposed times kR columns of P [rows,r].
-template <std::size_t kR, class T>
-FL_WIDE_VECTORS void add_rows(const Tile<T>& tile, const T* P, std::size_t r, T* out, std::size_t stride) {
-  T weight[kRows][kR];
-  for (std::size_t i = 0; i < kRows; ++i)
-    for (std::size_t c = 0; c < kR; ++c) weight[i][c] = i < tile.rows() ? P[i * r + c] : T(0);
-  for (std::size_t j = 0; j < tile.width(); j += kVector<T>) {
+// out [kR,stride] += kR columns of P^T times the tile. Calls keep(place, entries, their number) for the entries of the tile.
+template <std::size_t kR, std::size_t kN, class M, class T, class Keep>
+FL_WIDE_VECTORS void add_weighted_rows(const M& matrix, const Tile& tile, const T* P, std::size_t r, T* out, std::size_t stride,
+                                       const Keep& keep) {
+  const Weights<kR, kN, T> weight(P, r);
+  each_vector<T>(tile.count, [&](std::size_t j, auto lanes) {
     Vec<T> sum[kR];
 #pragma GCC unroll 4
     for (std::size_t c = 0; c < kR; ++c) sum[c] = load(out + c * stride + j);
-#pragma GCC unroll 8
-    for (std::size_t i = 0; i < kRows; ++i) {
-      const Vec<T> p = load(tile.row(i) + j);
 #pragma GCC unroll 4
-      for (std::size_t c = 0; c < kR; ++c) sum[c] += weight[i][c] * p;
+    for (std::size_t i = 0; i < kN; ++i) {
+      const Vec<T> p = matrix.entries(tile.at(i, j), lanes);
+      keep(tile.at(i, j), p, lanes);
+      matrix.prefetch(tile.next(i, j));
+#pragma GCC unroll 4
+      for (std::size_t c = 0; c < kR; ++c) sum[c] += weight.at[i][c] * p;
     }
 #pragma GCC unroll 4
-    for (std::size_t c = 0; c < kR; ++c) store(out + c * stride + j, sum[c]);
-  }
+    for (std::size_t c = 0; c < kR; ++c) store(out + c * stride + j, sum[c], AllLanes<T>{});
+  });
 }
 
-// out = or += kR columns of P at one row times kR rows of Q^T.
-template <std::size_t kR, class T>
-FL_WIDE_VECTORS void add_product(bool add, std::size_t count, const T* P, const T* Q, std::size_t stride, T* out) {
-  for (std::size_t j = 0; j < count; ++j) {
-    T sum = P[0] * Q[j];
-    for (std::size_t c = 1; c < kR; ++c) sum += P[c] * Q[c * stride + j];
-    out[j] = add ? out[j] + sum : sum;
-  }
-}
-
-// Entries column .. column+count-1 of a row of P Q^T: the same bits for the sender's memory and for the receiver.
+// columns = M^T P. Keeps M in `kept` if that is not null; it may lie over a term of the input.
 template <class T>
-void product_row(const T* P, const Columns<T>& Q, std::size_t r, std::size_t column, std::size_t count, T* out) {
-  if (r == 0) std::fill_n(out, count, T(0));
-  each_chunk(r, [&]<std::size_t kR>(std::size_t c) { add_product<kR>(c > 0, count, P + c, Q.column(c) + column, Q.stride, out); });
+void add_transposed_product(const Affine<T>& input, std::size_t k, const Segment& segment, const T* P, const Columns<T>& columns,
+                            std::size_t r, T* kept) {
+  const auto keep = [kept](std::size_t at, const Vec<T>& entries, auto lanes) {
+    if (kept != nullptr) store(kept + at, entries, lanes);
+  };
+  const Matrix<T, 1> kept_matrix{{kept}, {T(1)}};
+  with_matrix(input, k, segment, [&](const auto& matrix) {
+    each_tile<Order::forwards>(segment, [&]<std::size_t kN>(const Tile& tile) {
+      each_chunk(r, [&]<std::size_t kR>(std::size_t c) {
+        const auto add = [&](const auto& from, const auto& also) {
+          add_weighted_rows<kR, kN>(from, tile, P + tile.row * r + c, r, columns.column(c) + tile.column, columns.stride, also);
+        };
+        if (c > 0 && kept != nullptr)
+          add(kept_matrix, [](auto...) {});
+        else
+          add(matrix, keep);
+      });
+    });
+  });
+}
+
+// Calls use(row of the tile, column of the tile, entries of P Q^T, their number) for the products of the kR columns c .. c+kR-1, added to
+// those of earlier columns in `scratch` [kRows,kCols]. kFactors columns are added up first, fewer one by one.
+template <std::size_t kR, std::size_t kN, bool kIsFirst, class T, class Use>
+FL_WIDE_VECTORS void multiply_factors(const Tile& tile, const T* P, std::size_t r, const T* Q, std::size_t stride, const T* scratch,
+                                      const Use& use) {
+  const Weights<kR, kN, T> weight(P, r);
+  each_vector<T>(tile.count, [&](std::size_t j, auto lanes) {
+    Vec<T> q[kR];
+#pragma GCC unroll 4
+    for (std::size_t c = 0; c < kR; ++c) q[c] = load(Q + c * stride + j);
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < kN; ++i) {
+      Vec<T> sum = weight.at[i][0] * q[0];
+      if constexpr (!kIsFirst && kR < kFactors) sum = load(scratch + i * kCols + j) + sum;
+#pragma GCC unroll 4
+      for (std::size_t c = 1; c < kR; ++c) sum += weight.at[i][c] * q[c];
+      if constexpr (!kIsFirst && kR == kFactors) sum = load(scratch + i * kCols + j) + sum;
+      use(i, j, sum, lanes);
+    }
+  });
+}
+
+// Calls use(row of the tile, column of the tile, entries of P Q^T, their number): the same bits for the sender's memory and for the
+// receiver. `scratch`: [kRows,kCols]
+template <std::size_t kN, class T, class Use>
+void product_tile(const Tile& tile, const T* P, const Columns<T>& Q, std::size_t r, T* scratch, const Use& use) {
+  const auto to_scratch = [scratch](std::size_t i, std::size_t j, const Vec<T>& sum, auto) {
+    store(scratch + i * kCols + j, sum, AllLanes<T>{});
+  };
+  each_chunk(r, [&]<std::size_t kR>(std::size_t c) {
+    const auto multiply = [&](const auto& target) {
+      const T *left = P + tile.row * r + c, *right = Q.column(c) + tile.column;
+      if (c == 0)
+        multiply_factors<kR, kN, true>(tile, left, r, right, Q.stride, scratch, target);
+      else
+        multiply_factors<kR, kN, false>(tile, left, r, right, Q.stride, scratch, target);
+    };
+    if (c + kR == r)
+      multiply(use);
+    else
+      multiply(to_scratch);
+  });
+}
+
+// state -= P Q^T. The rows go backwards, because affine_transposed_times() wrote the last ones last.
+template <class T>
+void subtract_product(const Segment& segment, const T* P, const Columns<T>& Q, std::size_t r, T* scratch, T* state) {
+  each_tile<Order::backwards>(segment, [&]<std::size_t kN>(const Tile& tile) {
+    product_tile<kN>(tile, P, Q, r, scratch, [&](std::size_t i, std::size_t j, const Vec<T>& sent, auto lanes) {
+      T* const place = state + tile.at(i, j);
+      __builtin_prefetch(state + tile.next(i, j), 0, 2);  // not for writing, which takes longer
+      store(place, load(place, lanes) - sent, lanes);
+    });
+  });
 }
 
 }  // namespace
@@ -189,50 +321,26 @@ void affine_times(const Exec& exec, const Affine<T>& input, std::size_t k, const
   Columns<T> columns(segment.cols, r, frame);
   columns.read(Q, segment.cols, r);
   std::fill_n(out, segment.rows * r, T(0));
-  Tile<T> tile(input, k, segment, frame);
-  each_tile(segment, [&](std::size_t row, std::size_t column) {
-    tile.load(row, column);
-    each_chunk(r, [&]<std::size_t kR>(std::size_t c) {
-      for (std::size_t i = 0; i < tile.rows(); i += 4)
-        dot_rows<kR, 4>(tile, i, columns.column(c) + column, columns.stride, out + row * r + c, r);
+  with_matrix(input, k, segment, [&](const auto& matrix) {
+    each_tile<Order::backwards>(segment, [&]<std::size_t kN>(const Tile& tile) {
+      each_chunk(r, [&]<std::size_t kR>(std::size_t c) {
+        add_dot_products<kR, kN>(matrix, tile, columns.column(c) + tile.column, columns.stride, out + tile.row * r + c, r);
+      });
     });
   });
 }
 
 template <class T>
 void affine_transposed_times(const Exec& exec, const Affine<T>& input, std::size_t k, const Segment& segment, const T* P, std::size_t r,
-                             T* out) {
+                             const StateWrite<T>& state, T* out) {
   Workspace::Frame frame(*exec.workspace);
   Columns<T> columns(segment.cols, r, frame);
-  Tile<T> tile(input, k, segment, frame);
-  each_tile(segment, [&](std::size_t row, std::size_t column) {
-    tile.load(row, column);
-    each_chunk(r,
-               [&]<std::size_t kR>(std::size_t c) { add_rows<kR>(tile, P + row * r + c, r, columns.column(c) + column, columns.stride); });
-  });
+  T* const to = state.rule == StateRule::none ? nullptr : state.out.row(k) + segment.begin;
+  T* const kept = state.rule == StateRule::residual ? to : nullptr;
+  add_transposed_product(input, k, segment, P, columns, r, kept);
   columns.write(out, segment.cols, r);
-}
-
-template <class T>
-void write_low_rank_state(const Exec& exec, const Affine<T>& input, std::size_t k, const Segment& segment, const T* P, const T* Q,
-                          std::size_t r, const StateWrite<T>& state) {
-  if (state.rule == StateRule::none) return;
-  T* to = state.out.row(k) + segment.begin;
-  if (state.rule == StateRule::zero_where_sent) {
-    std::fill_n(to, segment.size(), T(0));
-    return;
-  }
-  Workspace::Frame frame(*exec.workspace);
-  Columns<T> columns(segment.cols, r, frame);
-  columns.read(Q, segment.cols, r);
-  T* sent = frame.take<T>(kCols);
-  for (std::size_t row = 0; row < segment.rows; ++row)
-    for (std::size_t column = 0; column < segment.cols; column += kCols) {
-      const std::size_t count = std::min(kCols, segment.cols - column), at = row * segment.cols + column;
-      product_row(P + row * r, columns, r, column, count, sent);
-      load_tile(input, k, segment.begin + at, count, to + at);
-      for (std::size_t j = 0; j < count; ++j) to[at + j] -= sent[j];
-    }
+  if (state.rule == StateRule::residual) subtract_product(segment, P, columns, r, frame.take<T>(kRows * kCols), to);
+  if (state.rule == StateRule::zero_where_sent) std::fill_n(to, segment.size(), T(0));
 }
 
 template <class T>
@@ -240,14 +348,17 @@ void low_rank_product(const Exec& exec, const Segment& segment, const T* P, cons
   Workspace::Frame frame(*exec.workspace);
   Columns<T> columns(segment.cols, r, frame);
   columns.read(Q, segment.cols, r);
-  for (std::size_t row = 0; row < segment.rows; ++row) product_row(P + row * r, columns, r, 0, segment.cols, out + row * segment.cols);
+  T* const scratch = frame.take<T>(kRows * kCols);
+  each_tile<Order::forwards>(segment, [&]<std::size_t kN>(const Tile& tile) {
+    product_tile<kN>(tile, P, columns, r, scratch,
+                     [&](std::size_t i, std::size_t j, const Vec<T>& entries, auto lanes) { store(out + tile.at(i, j), entries, lanes); });
+  });
 }
 
-#define FL_INSTANTIATE(T)                                                                                                         \
-  template void affine_times(const Exec&, const Affine<T>&, std::size_t, const Segment&, const T*, std::size_t, T*);              \
-  template void affine_transposed_times(const Exec&, const Affine<T>&, std::size_t, const Segment&, const T*, std::size_t, T*);   \
-  template void write_low_rank_state(const Exec&, const Affine<T>&, std::size_t, const Segment&, const T*, const T*, std::size_t, \
-                                     const StateWrite<T>&);                                                                       \
+#define FL_INSTANTIATE(T)                                                                                                  \
+  template void affine_times(const Exec&, const Affine<T>&, std::size_t, const Segment&, const T*, std::size_t, T*);       \
+  template void affine_transposed_times(const Exec&, const Affine<T>&, std::size_t, const Segment&, const T*, std::size_t, \
+                                        const StateWrite<T>&, T*);                                                         \
   template void low_rank_product(const Exec&, const Segment&, const T*, const T*, std::size_t, T*);
 FL_INSTANTIATE(float)
 FL_INSTANTIATE(double)

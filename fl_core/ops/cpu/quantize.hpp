@@ -175,25 +175,29 @@ class RowQuantizer {
   // Returns the input of a tile; the one that was loaded last is not evaluated again (a segment of one tile is reduced, then quantised).
   [[nodiscard]] const T* load(std::size_t begin, std::size_t count) {
     if (state_holds_input_) return state_.out.row(k_) + begin;
-    if (begin != loaded_begin_ || count != loaded_count_) {
-      loaded_ = view_tile(input_, k_, begin, count, tile_.p);
-      loaded_begin_ = begin;
-      loaded_count_ = count;
-    }
+    if (begin != loaded_begin_ || count != loaded_count_) remember(view_tile(input_, k_, begin, count, tile_.p), begin, count);
     return loaded_;
   }
-  // One tile of the reduction; p goes to the state where that holds the input. Short pieces let memory and arithmetic overlap.
+  void remember(const T* p, std::size_t begin, std::size_t count) {
+    loaded_ = p;
+    loaded_begin_ = begin;
+    loaded_count_ = count;
+  }
+  // One tile of the reduction; p goes to the state where that holds the input, else to the tile. Short pieces let memory and arithmetic
+  // overlap.
   template <Reduce R, class Map>
   [[nodiscard]] double reduce_piecewise(std::size_t begin, std::size_t count, Map map) {
-    if (!state_holds_input_) return reduce_tile<R>(load(begin, count), count, map);
     LaneReduction<R> lanes;
-    T* p = state_.out.row(k_) + begin;
     if (input_.num_terms == 2) {
+      T* p = state_holds_input_ ? state_.out.row(k_) + begin : tile_.p;
       lanes.add_pair(input_.coefficient[0], input_.term[0].row(k_) + begin, input_.coefficient[1], input_.term[1].row(k_) + begin, count,
                      map, p);
+      if (!state_holds_input_) remember(p, begin, count);
       return lanes.result();
     }
+    if (!state_holds_input_) return reduce_tile<R>(load(begin, count), count, map);
     constexpr std::size_t kPiece = 512;
+    T* p = state_.out.row(k_) + begin;
     for (std::size_t done = 0; done < count; done += kPiece) {
       const std::size_t piece = std::min(kPiece, count - done);
       load_tile(input_, k_, begin + done, piece, p + done);
@@ -213,6 +217,8 @@ class RowQuantizer {
   template <class L, class Numbers>
   void quantize_as(std::size_t begin, std::size_t count, Numbers numbers, const SegmentTarget<T>& target) {
     const T* p = load(begin, count);
+    if (stream_ != nullptr && state_holds_input_)  // the random words take as long as the tile takes from memory
+      for (std::size_t j = 0; j < count; j += 64 / sizeof(T)) __builtin_prefetch(p + j, 0, 2);
     if (stream_ != nullptr)
       quantize_with<L>(p, random_tile(*stream_, begin, count, tile_.words), begin, count, numbers, target);
     else

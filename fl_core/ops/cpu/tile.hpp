@@ -34,37 +34,39 @@ namespace fl::cpu {
 inline constexpr std::size_t kTile = kReduceTile;
 inline constexpr std::size_t kLanes = kReduceLanes;
 
+// What is prefetched while a tile is evaluated, this many elements ahead: the tile that follows is then on its way while the operator is
+// busy with this one. Further ahead it takes longer again.
+inline constexpr std::size_t kPrefetched = 512;
+
+// p[j] = c[0] v[0][j] + c[1] v[1][j] + .., a cache line at a time. `p` may be one of the terms.
+template <int kTerms, class T>
+inline void load_terms(const T* const* v, const T* c, std::size_t count, T* p) {
+  constexpr std::size_t kLine = 64 / sizeof(T);
+  const auto at = [&](std::size_t j) {
+    T sum = c[0] * v[0][j];
+    for (int a = 1; a < kTerms; ++a) sum = sum + c[a] * v[a][j];
+    return sum;
+  };
+  std::size_t j = 0;
+  for (; j + kLine <= count; j += kLine) {
+    T line[kLine];
+    for (int a = 0; a < kTerms; ++a) __builtin_prefetch(v[a] + j + kPrefetched, 0, 2);
+    for (std::size_t l = 0; l < kLine; ++l) line[l] = at(j + l);
+    for (std::size_t l = 0; l < kLine; ++l) p[j + l] = line[l];
+  }
+  for (; j < count; ++j) p[j] = at(j);
+}
+
 // p[0..count-1] = input of client k at begin .. begin+count-1. `p` may be one of the terms at that place (state written over a slot).
 template <class T>
 inline void load_tile(const Affine<T>& input, std::size_t k, std::size_t begin, std::size_t count, T* p) {
-  const T c0 = input.coefficient[0];
-  const T* v0 = input.term[0].row(k) + begin;
+  const T* v[4];
+  for (int a = 0; a < input.num_terms; ++a) v[a] = input.term[a].row(k) + begin;
   switch (input.num_terms) {
-    case 1:
-      FL_IVDEP
-      for (std::size_t j = 0; j < count; ++j) p[j] = c0 * v0[j];
-      return;
-    case 2: {
-      const T c1 = input.coefficient[1];
-      const T* v1 = input.term[1].row(k) + begin;
-      FL_IVDEP
-      for (std::size_t j = 0; j < count; ++j) p[j] = c0 * v0[j] + c1 * v1[j];
-      return;
-    }
-    case 3: {
-      const T c1 = input.coefficient[1], c2 = input.coefficient[2];
-      const T *v1 = input.term[1].row(k) + begin, *v2 = input.term[2].row(k) + begin;
-      FL_IVDEP
-      for (std::size_t j = 0; j < count; ++j) p[j] = c0 * v0[j] + c1 * v1[j] + c2 * v2[j];
-      return;
-    }
-    default: {
-      const T c1 = input.coefficient[1], c2 = input.coefficient[2], c3 = input.coefficient[3];
-      const T *v1 = input.term[1].row(k) + begin, *v2 = input.term[2].row(k) + begin, *v3 = input.term[3].row(k) + begin;
-      FL_IVDEP
-      for (std::size_t j = 0; j < count; ++j) p[j] = c0 * v0[j] + c1 * v1[j] + c2 * v2[j] + c3 * v3[j];
-      return;
-    }
+    case 1: return load_terms<1>(v, input.coefficient, count, p);
+    case 2: return load_terms<2>(v, input.coefficient, count, p);
+    case 3: return load_terms<3>(v, input.coefficient, count, p);
+    default: return load_terms<4>(v, input.coefficient, count, p);
   }
 }
 

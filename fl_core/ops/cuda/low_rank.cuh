@@ -58,21 +58,15 @@ void affine_times(const Exec& exec, const Affine<T>& input, std::size_t k, const
   gemm(exec, Transpose::no, Transpose::no, segment.rows, r, segment.cols, T(1), M, Q, T(0), out);
 }
 
-// out [m,r] = M^T P
+// out [m,r] = M^T P, state = M - P out^T, or 0
 template <class T>
 void affine_transposed_times(const Exec& exec, const Affine<T>& input, std::size_t k, const Segment& segment, const T* P, std::size_t r,
-                             T* out) {
+                             const StateWrite<T>& state, T* out) {
   Workspace::Frame frame(*exec.workspace);
   const T* M = detail::load_matrix(exec, input, k, segment, frame);
   gemm(exec, Transpose::yes, Transpose::no, segment.cols, r, segment.rows, T(1), M, P, T(0), out);
-}
-
-// state = M - P Q^T, or 0
-template <class T>
-void write_low_rank_state(const Exec& exec, const Affine<T>& input, std::size_t k, const Segment& segment, const T* P, const T* Q,
-                          std::size_t r, const StateWrite<T>& state) {
   if (state.rule == StateRule::residual)
-    for_each(exec, segment.size(), detail::WriteRemainder<T>{input, state.out, k, segment.begin, segment.cols, r, P, Q});
+    for_each(exec, segment.size(), detail::WriteRemainder<T>{input, state.out, k, segment.begin, segment.cols, r, P, out});
   if (state.rule == StateRule::zero_where_sent) for_each(exec, segment.size(), detail::ClearMatrix<T>{state.out, k, segment.begin});
 }
 

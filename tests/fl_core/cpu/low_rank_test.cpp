@@ -16,7 +16,8 @@ namespace {
 struct MatrixSizes {
   std::size_t rows, cols, rank;
 };
-constexpr MatrixSizes kMatrixSizes[] = {{1, 1, 1}, {7, 5, 2}, {8, 512, 4}, {9, 513, 5}, {19, 1100, 6}, {40, 16, 9}, {3, 700, 3}};
+constexpr MatrixSizes kMatrixSizes[] = {{1, 1, 1},     {7, 5, 2},   {8, 512, 4}, {9, 513, 5},
+                                        {19, 1100, 6}, {40, 16, 9}, {3, 700, 3}, {5, 9001, 4}};
 constexpr std::size_t kBefore = 3, kClients = 2;  // parameters in front of the matrix
 
 template <class T>
@@ -69,7 +70,8 @@ TYPED_TEST(LowRank, ProductsAreThoseOfPlainLoops) {
     this->take(sizes);
     std::vector<T> by_rows(sizes.rows * sizes.rank, T(9)), by_columns(sizes.cols * sizes.rank, T(9));
     affine_times(this->exec_, this->input(), 1, this->segment_, this->right_.data(), sizes.rank, by_rows.data());
-    affine_transposed_times(this->exec_, this->input(), 1, this->segment_, this->left_.data(), sizes.rank, by_columns.data());
+    affine_transposed_times(this->exec_, this->input(), 1, this->segment_, this->left_.data(), sizes.rank, StateWrite<T>{},
+                            by_columns.data());
     for (std::size_t c = 0; c < sizes.rank; ++c) {
       for (std::size_t i = 0; i < sizes.rows; ++i) {
         double sum = 0;
@@ -87,26 +89,43 @@ TYPED_TEST(LowRank, ProductsAreThoseOfPlainLoops) {
   }
 }
 
-// The state lies over a term of the input; what is beside the matrix, and the other client, stay as they are.
+// The state lies over either term of the input; what is beside the matrix, and the other client, stay as they are.
 TYPED_TEST(LowRank, TheStateIsWhatTheProductLeaves) {
+  using T = TypeParam;
+  for (const MatrixSizes& sizes : kMatrixSizes)
+    for (const bool over_first : {true, false}) {
+      this->take(sizes);
+      std::vector<T>& state = over_first ? this->e_ : this->g_;
+      std::vector<T> stateless(sizes.cols * sizes.rank), right(sizes.cols * sizes.rank), product(sizes.rows * sizes.cols, T(9));
+      const auto transposed_times = [&](StateRule rule, std::vector<T>& out) {
+        affine_transposed_times(this->exec_, this->input(), 1, this->segment_, this->left_.data(), sizes.rank,
+                                StateWrite<T>{rule, this->view(state)}, out.data());
+      };
+      transposed_times(StateRule::none, stateless);
+      low_rank_product(this->exec_, this->segment_, this->left_.data(), stateless.data(), sizes.rank, product.data());
+      std::vector<T> expected = state;
+      for (std::size_t i = 0; i < product.size(); ++i) {
+        const std::size_t at = this->P_ + kBefore + i;
+        expected[at] = T(1) * this->e_[at] + T(0.25) * this->g_[at] - product[i];
+      }
+      transposed_times(StateRule::residual, right);
+      ASSERT_EQ(right, stateless) << sizes.rows << 'x' << sizes.cols << " rank " << sizes.rank;
+      ASSERT_EQ(state, expected) << sizes.rows << 'x' << sizes.cols << " rank " << sizes.rank;
+      transposed_times(StateRule::zero_where_sent, right);
+      for (std::size_t i = 0; i < product.size(); ++i) expected[this->P_ + kBefore + i] = T(0);
+      ASSERT_EQ(state, expected);
+    }
+}
+
+// The products of the entries of two factors.
+TYPED_TEST(LowRank, FactorsAreMultipliedAsByPlainLoops) {
   using T = TypeParam;
   for (const MatrixSizes& sizes : kMatrixSizes) {
     this->take(sizes);
     std::vector<T> product(sizes.rows * sizes.cols, T(9));
     low_rank_product(this->exec_, this->segment_, this->left_.data(), this->right_.data(), sizes.rank, product.data());
-    std::vector<T> expected = this->e_;
-    for (std::size_t i = 0; i < product.size(); ++i) {
-      const std::size_t at = this->P_ + kBefore + i;
+    for (std::size_t i = 0; i < product.size(); ++i)
       ASSERT_NEAR(static_cast<double>(product[i]), this->sent(sizes, i / sizes.cols, i % sizes.cols), this->kTolerance * 10);
-      expected[at] = T(1) * this->e_[at] + T(0.25) * this->g_[at] - product[i];
-    }
-    write_low_rank_state(this->exec_, this->input(), 1, this->segment_, this->left_.data(), this->right_.data(), sizes.rank,
-                         StateWrite<T>{StateRule::residual, this->view(this->e_)});
-    ASSERT_EQ(this->e_, expected) << sizes.rows << 'x' << sizes.cols << " rank " << sizes.rank;
-    write_low_rank_state(this->exec_, this->input(), 1, this->segment_, this->left_.data(), this->right_.data(), sizes.rank,
-                         StateWrite<T>{StateRule::zero_where_sent, this->view(this->e_)});
-    for (std::size_t i = 0; i < product.size(); ++i) expected[this->P_ + kBefore + i] = T(0);
-    ASSERT_EQ(this->e_, expected);
   }
 }
 

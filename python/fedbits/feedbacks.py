@@ -1,0 +1,190 @@
+"""Error feedback as classes, made from the registry of the simulator: the state of all clients and of the server."""
+from __future__ import annotations
+
+import inspect
+import math
+from typing import Any, Mapping, Sequence
+
+import numpy as np
+
+from fedbits import _core
+from fedbits.compressors import Compressor, Message, _plain
+from fedbits.parts import FLOATS, class_name, flat, given_options, make_class, summaries
+
+_ROUNDS = {FLOATS[0]: _core.Feedback32, FLOATS[1]: _core.Feedback64}
+
+
+class Feedback:
+    """A method that keeps the compression error, with the state of all clients and of the server. The classes of the kinds are made from the
+    registry; help(fedbits.EF21) shows the options of one.
+
+        feedback = fedbits.EF21(fedbits.TopK(ratio=0.01), num_clients=10, P=1000)
+        for client in range(10):
+            message = feedback.send(client, gradient(client, model))
+        model -= learning_rate * feedback.receive()
+
+    A round consists of at most one send() of each client, in any order, and receive(), which closes it. Clients that do not send keep their
+    state. Estimates, messages and bits are those of a run of the simulator with the same seed.
+
+    compressor: of all clients; for a feedback with several channels it may be a dict with one for each channel.
+    num_clients, P: the number of clients, and of parameters. shapes: the tensors of the vector in order, instead of P.
+    weights: w_i of the clients in f = sum_i w_i f_i, in any scale; by default all are equal.
+    unit: of the vectors: "gradient", "step" (they are multiplied by the step size before compression) or "update".
+    seed: that of the random numbers, as seeds.compressor of a run.  dtype: of the vectors, float32 or float64.
+    """
+
+    kind: str = ""
+    _fields: tuple[dict[str, Any], ...] = ()
+
+    def __init__(self, compressor: Compressor | Mapping[str, Compressor], *, num_clients: int, P: int | None = None,
+                 shapes: Sequence[Sequence[int]] | None = None, weights: Sequence[float] | None = None, unit: str | None = None, seed: int = 1,
+                 dtype: Any = np.float32, **options: Any):
+        if not self.kind:
+            raise TypeError("Feedback is the base of all kinds; use one of fedbits.feedbacks()")
+        self.options = given_options(options)
+        refused, self.channels = _core.feedback_facts(self.kind, _plain(self.options))
+        if refused:
+            raise _core.ConfigError(refused)
+        self.compressors = self._by_channel(compressor)
+        self.dtype = np.dtype(dtype)
+        if self.dtype not in _ROUNDS:
+            raise TypeError(f"dtype is {self.dtype}; it must be float32 or float64")
+        self.shapes = _shapes_of(P, shapes)
+        self.P = sum(map(math.prod, self.shapes))
+        self.num_clients, self.seed = int(num_clients), int(seed)
+        self._weights = _weights_of(weights, self.num_clients)
+        self._unit = unit
+        self._rounds = self._new_rounds()
+
+    def send(self, client: int, vector: Any, *, step_size: float = 1.0) -> Message:
+        """Returns the message of a client in this round. The array or tensor is not copied where the method needs no copy.
+
+        step_size: of the round, for unit="step".
+        Raises TypeError or ValueError for an array that cannot be used, and Error for a vector that is not finite or a client that has sent in
+        this round; nothing has then been sent. If the message of a finite vector is not finite, MessageOverflow is raised, and the client may
+        send another vector.
+        """
+        array, shape, like = flat(vector)
+        if array.dtype != self.dtype:
+            raise TypeError(f"the vector has {array.dtype}; this feedback was made for {self.dtype}")
+        if array.size != self.P:
+            raise ValueError(f"the vector has {array.size} numbers; this feedback was made for {self.P}")
+        if not 0 <= client < self.num_clients:
+            raise ValueError(f"client is {client}; it must be from 0 to {self.num_clients - 1}")
+        sent = self._rounds.send(client, array, step_size)
+
+        def decode(message: Message) -> Any:
+            vectors = [np.empty(self.P, self.dtype) for _ in self.channels]
+            for channel, out in enumerate(vectors):
+                sent.write_vector(channel, out)
+            decoded = [like(out.reshape(shape)) for out in vectors]
+            return decoded[0] if len(decoded) == 1 else dict(zip(self.channels, decoded))
+
+        return Message(self, sent, lambda: self._rounds.contract(0), decode)
+
+    def discard(self, client: int) -> None:
+        """Forgets the message of a client in this round, as if it had been lost: its state does not move, and it may send again."""
+        self._rounds.discard(client)
+
+    def receive(self, weights: Sequence[float] | None = None) -> np.ndarray:
+        """Returns the server's estimate [P] from the messages of this round, in float64, and closes the round.
+
+        weights: of the clients that have sent, in ascending order of their numbers. By default they are their w_i, divided by their sum where
+        not all clients have sent.
+        """
+        estimate = np.zeros(self.P)
+        self._rounds.receive([] if weights is None else [float(weight) for weight in weights], estimate)
+        return estimate
+
+    @property
+    def round(self) -> int:
+        """The round whose messages are sent next or are being sent, from 1."""
+        return self._rounds.round
+
+    @property
+    def cohort(self) -> list[int]:
+        """The clients that have sent in this round, in ascending order."""
+        return self._rounds.cohort
+
+    @property
+    def unit(self) -> str:
+        return self._rounds.unit
+
+    def error(self, client: int) -> np.ndarray | None:
+        """Returns a copy of the error memory of a client, or None if the method has none."""
+        out = np.empty(self.P, self.dtype)
+        return out if self._rounds.read_error(client, out) else None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns everything that is kept between rounds, as bytes for load_state_dict() of an equal feedback. Raises Error within a round."""
+        return {"kind": self.kind, "round": self.round, "state": self._rounds.save()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Raises ValueError for the state of another kind, and Error for one of other sizes; the feedback is then as it was."""
+        if state["kind"] != self.kind:
+            raise ValueError(f"this is a state of {state['kind']!r}, not of {self.kind!r}")
+        rounds = self._new_rounds()
+        rounds.restore(state["state"])
+        self._rounds = rounds
+
+    def _new_rounds(self) -> Any:
+        operators = [(channel, one.kind, _plain(one.options), one.scope, one.bucket) for channel, one in self.compressors.items()]
+        return _ROUNDS[self.dtype](self.kind, _plain(self.options), operators, [list(shape) or [1] for shape in self.shapes], self._weights,
+                                   self._unit, self.seed)
+
+    def _by_channel(self, compressor: Any) -> dict[str, Compressor]:
+        given = dict(compressor) if isinstance(compressor, Mapping) else {"": compressor}
+        for channel, one in given.items():
+            if not isinstance(one, Compressor):
+                raise TypeError(f"expected a compressor, as fedbits.TopK(ratio=0.01), got {type(one).__name__}")
+            if channel and channel not in self.channels:
+                raise ValueError(f"{self.kind} has no channel {channel!r}; it has {', '.join(map(repr, self.channels))}")
+        missing = [channel for channel in self.channels if channel not in given]
+        if missing and "" not in given:
+            raise ValueError(f"{self.kind} needs a compressor for its channel {missing[0]!r}")
+        return given
+
+    def __repr__(self) -> str:
+        operators = self.compressors[""] if list(self.compressors) == [""] else self.compressors
+        words = [repr(operators), f"num_clients={self.num_clients}", f"P={self.P}"]
+        return f"{type(self).__name__}({', '.join(words + [f'{name}={value!r}' for name, value in self.options.items()])})"
+
+
+def _shapes_of(P: int | None, shapes: Sequence[Sequence[int]] | None) -> list[tuple[int, ...]]:
+    if P is not None and shapes is None:
+        shapes = [(P,)]
+    elif P is not None or shapes is None:
+        raise ValueError("give P, the number of parameters, or the shapes of their tensors")
+    found = [tuple(int(size) for size in shape) for shape in shapes]
+    if sum(map(math.prod, found)) < 1:
+        raise ValueError("there are no parameters")
+    return found
+
+
+def _weights_of(weights: Sequence[float] | None, num_clients: int) -> list[float]:
+    if num_clients < 1:
+        raise ValueError(f"num_clients is {num_clients}; it must be at least 1")
+    if weights is None:
+        return [1 / num_clients] * num_clients
+    given = [float(weight) for weight in weights]
+    if len(given) != num_clients:
+        raise ValueError(f"there are {len(given)} weights for {num_clients} clients")
+    if not all(weight > 0 and math.isfinite(weight) for weight in given):
+        raise ValueError("weights must be above 0 and finite")
+    return [weight / sum(given) for weight in given]
+
+
+_FIRST = [parameter for name, parameter in inspect.signature(Feedback.__init__).parameters.items() if name not in ("self", "options")]
+
+
+def _class_of(kind: str) -> type[Feedback]:
+    refused, _ = _core.feedback_facts(kind, {})
+    return make_class("feedback", kind, Feedback, _FIRST[:1], _FIRST[1:], f"Not usable here: {refused}." if refused else "")
+
+
+CLASSES = {class_name(kind): _class_of(kind) for kind in _core.names("feedback")}
+
+
+def feedbacks() -> dict[str, str]:
+    """Returns the feedbacks by class name, each with its summary in a line."""
+    return summaries(CLASSES)

@@ -1,0 +1,106 @@
+"""Classes of Python as parts of scenarios: their kinds, their options, and what they raised."""
+from __future__ import annotations
+
+import hashlib
+import inspect
+import marshal
+import re
+import threading
+from typing import Any
+
+from fedbits import _core
+
+_OPTION_TYPES = (bool, int, float, str)
+_PARTS: dict[tuple[str, str], Any] = {}
+_FAILURES: list[BaseException] = []
+_LOCK = threading.Lock()
+
+
+def register(role: str, kind: str, part: Any, base: type, code: str) -> None:
+    """Makes a class, or one object, the part `kind` of scenarios. A class that is defined again takes the place of the one before.
+
+    Its options are the class attributes with a number, a text or a bool. `code` becomes one more option, whose value tells runs of other code
+    apart. Raises ValueError for the kind of a part of the simulator and for a name that a scenario cannot hold.
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", kind):
+        raise ValueError(f"kind is {kind!r}; it must begin with a small letter and consist of small letters, digits and underscores")
+    if (role, kind) not in _PARTS and kind in _core.names(role):
+        raise ValueError(f"the simulator has a {role} {kind!r} already; choose another kind")
+    found = part if isinstance(part, type) else type(part)
+    options = [(name, value, f"an option of {found.__name__}") for name, value in _options_of(found, base).items()]
+    options.append(("code", code, "a digest of the class, which tells runs of other code apart"))
+    summary = (inspect.getdoc(found) or found.__name__).splitlines()[0].rstrip(".")
+    _core.register_part(role, kind, summary, options)
+    _PARTS[role, kind] = part
+
+
+def _options_of(part: type, base: type) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    for cls in reversed(part.__mro__[:part.__mro__.index(base)]):
+        for name, value in vars(cls).items():
+            if not name.startswith("_") and isinstance(value, _OPTION_TYPES) and name not in vars(base):
+                options[name] = value
+    return options
+
+
+def make(role: str, kind: str, options: dict[str, Any]) -> Any:
+    """Returns the object of a part, with its options as attributes. The core calls this."""
+    part = _PARTS[role, kind]
+    code = options.pop("code")
+    current = _code_of_part(part)
+    if code != current:
+        raise _core.ConfigError(f"{kind}: the scenario is of code {code}, the class that is defined now has code {current}")
+    if not isinstance(part, type):
+        return part._new()
+    made = part()
+    for name, value in options.items():
+        setattr(made, name, value)
+    return made
+
+
+def _code_of_part(part: Any) -> str:
+    return part._code() if not isinstance(part, type) else code_of(part)
+
+
+def code_of(part: type) -> str:
+    """Returns a digest of the code of a class: of its source, or of its functions where there is no source."""
+    digest = hashlib.sha256()
+    for cls in part.__mro__:
+        if cls.__module__.split(".")[0] in ("fedbits", "builtins"):
+            continue
+        try:
+            digest.update(inspect.getsource(cls).encode())
+        except (OSError, TypeError):
+            for name, value in sorted(vars(cls).items()):
+                if inspect.isfunction(value):
+                    digest.update(name.encode() + marshal.dumps(value.__code__))
+    return digest.hexdigest()[:16]
+
+
+# ---- failures: the core knows that something was raised, and fedbits.run raises it
+
+
+def keep_failure(error: BaseException) -> None:
+    with _LOCK:
+        _FAILURES.append(error)
+
+
+def note_failure(where: str) -> None:
+    """Adds to the last failure which client computed, and when."""
+    with _LOCK:
+        if _FAILURES and where not in getattr(_FAILURES[-1], "__notes__", []):
+            _FAILURES[-1].add_note(where)
+
+
+def forget_failures() -> None:
+    with _LOCK:
+        _FAILURES.clear()
+
+
+def raise_failure() -> None:
+    """Raises the first failure of the study that has just ended, and forgets all of them. Returns if there is none."""
+    with _LOCK:
+        failures = list(_FAILURES)
+        _FAILURES.clear()
+    if failures:
+        raise failures[0]

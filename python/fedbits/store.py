@@ -1,0 +1,156 @@
+"""Stores of results: their runs and rounds as tables, comparisons of methods, and the report."""
+from __future__ import annotations
+
+import html
+import json
+import os
+import warnings
+from pathlib import Path
+from typing import Any, Sequence
+
+import numpy as np
+
+from fedbits import _core
+from fedbits.needed import needed
+
+
+class StudyWarning(UserWarning):
+    """What the command line would say on stderr: damaged runs, runs without a result, departures from an analysis plan."""
+
+
+class Report:
+    """The page of `fedbits report`: charts and tables that open anywhere. A notebook shows it in a frame."""
+
+    def __init__(self, page: str, height: int = 800):
+        self.page, self.height = page, height
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the page to a file, whose name should end in .html."""
+        Path(path).write_text(self.page, encoding="utf-8")
+        return Path(path)
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{html.escape(self.page)}" style="width: 100%; height: {self.height}px; border: 0"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"<Report of {len(self.page)} characters; save(path) writes it>"
+
+
+class Store:
+    """The results of studies in a folder. fedbits.run and fedbits.sweep return one, and Store(folder) opens one that exists.
+
+    folder: that which holds results.sqlite. Everything is read from the file again each time.
+    Raises StoreError, when it is read, for a folder without a store.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]):
+        self.folder = Path(folder)
+
+    @property
+    def runs(self) -> Any:
+        """A row per run: labels of its axes, status, bits (of all clients and rounds), last measurements, and its whole configuration.
+
+        A DataFrame with the columns of runs.csv (docs/results.md); `configuration` holds dicts. Bits are exact integers. Runs whose results
+        another version of fedbits made are left out, and damaged ones too, with a StudyWarning.
+        """
+        return self._frame("runs")
+
+    @property
+    def rounds(self) -> Any:
+        """A row per run and round: bits of the round and up to it, losses, accuracies and measures, with NaN where nothing was measured.
+
+        A DataFrame with the columns of rounds.csv (docs/results.md). Round 0 is the initial model.
+        """
+        return self._frame("rounds")
+
+    def columns(self, table: str = "rounds", *, all_results: bool = False) -> dict[str, np.ndarray]:
+        """Returns the table "runs" or "rounds" as arrays by the names of their columns; needs no pandas.
+
+        all_results: also runs whose results another version of fedbits made.
+        """
+        readers = {"runs": _core.runs_of, "rounds": _core.rounds_of}
+        if table not in readers:
+            raise ValueError(f"there is no table {table!r}; a store has 'runs' and 'rounds'")
+        text, damaged = readers[table](str(self.folder), all_results=all_results)
+        _warn(damaged)
+        rows = json.loads(text)
+        return {name: _array_of([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+
+    def comparison(self, baseline: str | None = None, *, bits: str = "up", at: str = "equal", **options: Any) -> Any:
+        """Compares methods with a baseline at equal bits, over paired seeds, as `fedbits report` does.
+
+        baseline: label of a method; None = the first of the compressing methods that send the fewest bits.
+        bits: "up", "both" (up and down), "published" (as the method's paper counts) or "entropy" (an ideal code's).
+        at: "equal" = the largest budget that both runs of a pair reached, "shares" = shares of the bits of the baseline's run, in column `share`.
+        options: measure (or a list of measures), method and level (keys of axes), study, window, claims_despite_refused.
+
+        Returns a DataFrame with a row per measure, level, group of the other axes, and method. `difference` is the mean of method - baseline, in
+        units of the measure, with Student's 95% interval (_low, _high) and the BCa bootstrap's; p_holm is corrected for the family. `verdict` is
+        "better", "worse" or "no claim", and `why` says why there is none. `.attrs["notes"]` says what was chosen.
+        Raises ConfigError for labels and names that the store does not have.
+        """
+        if at not in ("equal", "shares"):
+            raise ValueError(f"at is {at!r}; it must be 'equal' or 'shares'")
+        pandas = needed("pandas", "Store.comparison")
+        rows, notes, damaged = _core.compare(str(self.folder), self._options(baseline=baseline, **options), bits, at == "shares")
+        _warn(damaged)
+        frame = pandas.DataFrame(rows)
+        if at == "equal" and len(frame):
+            del frame["share"]
+        frame.attrs["notes"] = notes
+        return frame
+
+    def report(self, *, target: float | None = None, splits: bool = True, data_folder: str | os.PathLike[str] = "", height: int = 800,
+               **options: Any) -> Report:
+        """Returns the page of `fedbits report`.
+
+        target: value of the first measure, for the bits that each method needs to reach it.  splits: draws how the data lie with the clients.
+        data_folder: that of the data sets.  height: of the frame in a notebook, in pixels.
+        options: baseline, measure, method, level, study, window, contrasts ("A:B"), classes, heterogeneity, margins, claims_despite_refused.
+        """
+        return Report(_core.report_page(str(self.folder), self._options(target=target, **options), os.fspath(data_folder) if splits else None), height)
+
+    def chart_data(self, *, splits: bool = False, data_folder: str | os.PathLike[str] = "", **options: Any) -> dict[str, Any]:
+        """Returns the numbers of the report's charts, from which fedbits.plot draws: means on common grids, intervals, comparisons."""
+        return json.loads(_core.chart_data(str(self.folder), self._options(**options), os.fspath(data_folder) if splits else None))
+
+    def _frame(self, table: str) -> Any:
+        pandas = needed("pandas", f"Store.{table}", f"Store.columns({table!r}) gives arrays of NumPy without it")
+        return pandas.DataFrame(self.columns(table))
+
+    @staticmethod
+    def _options(**options: Any) -> dict[str, Any]:
+        """Returns the options of the extension module, without those that are None."""
+        known = ("baseline", "measure", "method", "level", "study", "window", "claims_despite_refused", "contrasts", "classes", "heterogeneity",
+                 "margins", "target")
+        for name in options:
+            if name not in known:
+                raise TypeError(f"there is no option {name!r}{_core.hint(name, list(known))}")
+        given = {name: value for name, value in options.items() if value is not None}
+        for name, plural in (("measure", "measures"), ("contrasts", "contrasts"), ("margins", "margins")):
+            if name in given:
+                given[plural] = _list_of(given.pop(name))
+        return given
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.folder)!r})"
+
+
+def _list_of(value: str | Sequence[str]) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _warn(damaged: list[str]) -> None:
+    for text in damaged:
+        warnings.warn(f"{text}; it is left out", StudyWarning, stacklevel=4)
+
+
+def _array_of(values: list[Any]) -> np.ndarray:
+    """Returns integers and floats as such, with NaN for missing ones, and everything else as objects."""
+    if all(value is None or type(value) in (int, float) for value in values) and any(value is not None for value in values):
+        return np.array([np.nan if value is None else value for value in values])
+    if all(value is None for value in values):
+        return np.full(len(values), np.nan)
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array

@@ -1,0 +1,18 @@
+// What the files that give types of Python have in common.
+#pragma once
+
+#include <string>
+
+#include "compressors/contract.hpp"
+#include "fl_core/message/layer_table.hpp"
+#include "python/src/values.hpp"
+
+namespace fl::python {
+
+[[nodiscard]] ScopeKind scope_of(const std::string& scope);
+[[nodiscard]] nb::dict as_dict(const Contract& contract);
+
+void bind_feedback(nb::module_& module);
+void bind_parts(nb::module_& module);
+
+}  // namespace fl::python

@@ -1,0 +1,39 @@
+// Ctrl-C while C++ runs for Python.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <csignal>
+
+#include "apps/fedbits/run_support.hpp"
+
+namespace fl::python {
+
+// Lets Ctrl-C ask the study to stop, as on the command line. Python's own handler would only be heard when the study has ended.
+class StopsAtInterrupt {
+ public:
+  explicit StopsAtInterrupt(bool is_wanted) : is_wanted_(is_wanted) {
+    ask_to_stop(0);
+    if (!is_wanted_) return;
+    struct sigaction action {};
+    action.sa_handler = ask_to_stop;
+    ::sigaction(SIGINT, &action, &before_);
+  }
+  ~StopsAtInterrupt() {
+    if (is_wanted_) ::sigaction(SIGINT, &before_, nullptr);
+    ask_to_stop(0);
+  }
+  StopsAtInterrupt(const StopsAtInterrupt&) = delete;
+  StopsAtInterrupt& operator=(const StopsAtInterrupt&) = delete;
+
+ private:
+  bool is_wanted_;
+  struct sigaction before_ {};
+};
+
+[[noreturn]] inline void raise_interrupt() {
+  PyErr_SetNone(PyExc_KeyboardInterrupt);
+  throw nanobind::python_error();
+}
+
+}  // namespace fl::python

@@ -1,0 +1,173 @@
+#include "python/src/planning.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/fedbits/checked_parts.hpp"
+#include "apps/fedbits/plan_json.hpp"
+#include "apps/fedbits/suggestion.hpp"
+#include "checks/check.hpp"
+#include "fl_core/config/default_options.hpp"
+#include "fl_core/config/registry.hpp"
+#include "python/src/interrupt.hpp"
+#include "python/src/study_options.hpp"
+#include "scenarios/plugins/part_settings.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace fl::python {
+namespace {
+
+// Returns a plan as JSON. Its trials are threads of this process.
+std::string plan(const nb::dict& options, bool on_main_thread) {
+  StudyArguments arguments;
+  take_study_options(options, arguments);
+  SweepSettings settings;
+  settings.kind = Workers::threads;
+  take(options, "threads", settings.threads);
+  int asked_jobs = 0;
+  take(options, "jobs", asked_jobs);
+  PlanSettings planned;
+  take(options, "seconds", planned.seconds);
+  take(options, "most", planned.most);
+  std::ostringstream out;
+  bool is_interrupted = false;
+  {
+    const StopsAtInterrupt stops(on_main_thread);
+    const nb::gil_scoped_release released;
+    settings.workers = planned.workers = jobs_for(asked_jobs, settings.threads);
+    planned.signal = caught_signal;
+    settings.paging = paging_of(arguments.state_memory, "");
+    const DataCatalog catalog(arguments.data);
+    SweepRunner runner(cells_of(arguments, &catalog), catalog, settings);
+    write_plan(plan_study(runner, planned), runner.cells(), planned.workers, out);
+    is_interrupted = caught_signal() != 0;
+  }
+  if (is_interrupted) raise_interrupt();
+  return out.str();
+}
+
+std::optional<double> number(const nb::dict& options, const char* name) {
+  return options.contains(name) ? std::optional(nb::cast<double>(options[name])) : std::nullopt;
+}
+
+SuggestArguments suggest_arguments(const nb::dict& options) {
+  StudyArguments scenario;
+  take_study_options(options, scenario);
+  SuggestArguments asked{.text = scenario.text, .file = scenario.file, .data = scenario.data, .settings = scenario.settings};
+  asked.k = number(options, "k"), asked.ratio = number(options, "ratio");
+  asked.lambda = number(options, "lambda"), asked.epsilon = number(options, "epsilon");
+  asked.d = number(options, "d"), asked.gamma = number(options, "gamma"), asked.zeta = number(options, "zeta");
+  asked.noise.sigma = number(options, "sigma").value_or(asked.noise.sigma);
+  asked.noise.M = number(options, "noise_growth").value_or(asked.noise.M);
+  if (options.contains("measure")) asked.rounds = nb::cast<std::int64_t>(options["measure"]);
+  return asked;
+}
+
+// Returns the numbers of `fedbits suggest` by their names.
+nb::dict suggest_numbers(const nb::dict& options) {
+  SuggestArguments arguments = suggest_arguments(options);
+  const Suggestion found = [&] {
+    const nb::gil_scoped_release released;
+    return suggest(std::move(arguments));
+  }();
+  const SuggestArguments& asked = found.asked;
+  nb::dict numbers;
+  if (asked.d) numbers["d"] = *asked.d;
+  if (asked.gamma) numbers["gamma"] = *asked.gamma;
+  if (asked.zeta) numbers["zeta"] = *asked.zeta;
+  if (const std::optional<double> k = asked.entries()) {
+    numbers["k"] = *k;
+    numbers["lambda_rule"] = rule_lambda(*k);
+    if (asked.d) numbers["lambda_equal_bounds"] = equal_bounds_lambda(*k, *asked.d, found.noise());
+  }
+  if (asked.lambda) {
+    numbers["k_rule"] = rule_k(*asked.lambda);
+    if (asked.d) numbers["k_equal_bounds"] = equal_bounds_k(*asked.lambda, *asked.d, found.noise());
+    if (asked.d && asked.gamma) numbers["epsilon"] = epsilon_of(*asked.lambda, *asked.d, *asked.gamma);
+  }
+  if (asked.epsilon) numbers["lambda_epsilon"] = epsilon_lambda(*asked.epsilon, *asked.d, *asked.gamma);
+  if (found.measured) {
+    numbers["lambda_measured"] = found.measured->lambda;
+    numbers["measured_rounds"] = found.measured->rounds;
+    numbers["measured_bits"] = found.measured->bits_up;
+    numbers["measured_deviation"] = found.measured->matched.deviation;
+  }
+  return numbers;
+}
+
+// Gives parts their own defaults back after a check with other options.
+class DefaultsOf {
+ public:
+  explicit DefaultsOf(const std::vector<PartName>& parts) {
+    for (const PartName& part : parts) before_.emplace_back(part, Registry::instance().default_options(part.role, part.name));
+  }
+  ~DefaultsOf() {
+    for (auto& [part, options] : before_) set_default_options(part.role, part.name, std::move(options));
+  }
+  DefaultsOf(const DefaultsOf&) = delete;
+  DefaultsOf& operator=(const DefaultsOf&) = delete;
+
+ private:
+  std::vector<std::pair<PartName, Options>> before_;
+};
+
+struct Checked {
+  PartName part;
+  checks::Check check;
+  checks::Findings findings;
+};
+
+std::vector<Checked> run_checks(const CheckArguments& arguments) {
+  const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
+  const std::vector<PartName> parts = parts_to_check(arguments, plugins);
+  require_known_checks(arguments.only, parts);
+  const DefaultsOf defaults(parts);
+  set_defaults(parts, arguments.settings);
+  std::vector<Checked> all;
+  for (const PartName& part : parts)
+    for (const checks::Check& check : checks::checks_of(part.role)) {
+      if (!arguments.only.empty() && std::ranges::find(arguments.only, check.name) == arguments.only.end()) continue;
+      Checked& one = all.emplace_back(part, check, checks::Findings());
+      checks::FindingPlace(one.findings, part.name).guard([&] { check.run(part.name, one.findings); });
+    }
+  require_checks(parts);
+  return all;
+}
+
+// Returns a tuple per check: role, part, check, promise, number of findings, texts of the first ones.
+nb::list check_parts(const CheckArguments& arguments) {
+  const std::vector<Checked> all = [&] {
+    const nb::gil_scoped_release released;
+    return run_checks(arguments);
+  }();
+  nb::list rows;
+  for (const Checked& one : all)
+    rows.append(
+        nb::make_tuple(one.part.role, one.part.name, one.check.name, one.check.promise, one.findings.count(), one.findings.texts()));
+  return rows;
+}
+
+}  // namespace
+
+void bind_planning(nb::module_& module) {
+  module.def("plan", &plan, "options"_a, "on_main_thread"_a);
+  module.def("suggest", &suggest_numbers, "options"_a);
+  module.def(
+      "check_parts",
+      [](std::vector<std::string> names, std::vector<std::string> settings, std::vector<std::string> plugins,
+         std::vector<std::string> only) {
+        return check_parts({std::move(names), std::move(settings), std::move(plugins), std::move(only)});
+      },
+      "names"_a, "settings"_a, "plugins"_a, "only"_a);
+}
+
+}  // namespace fl::python

@@ -1,0 +1,33 @@
+// Refuses vectors that are not finite, with the place of the first such number.
+//
+// The vector is read from its end, so that its beginning is in the cache when an operator reads it next.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "fl_core/config/error.hpp"
+#include "fl_core/ops/norms.hpp"
+
+namespace fl::python {
+
+// Throws Error for a NaN or an infinity.
+template <class T>
+void require_finite(std::span<const T> vector, const char* what) {
+  constexpr std::size_t kPiece = 16384;
+  bool all = true;
+  for (std::size_t end = vector.size(); all && end > 0;) {
+    const std::size_t begin = end - std::min(kPiece, end);
+    all = is_finite(vector.data() + begin, end - begin);
+    end = begin;
+  }
+  if (all) return;
+  std::size_t first = 0;
+  while (std::isfinite(vector[first])) ++first;
+  throw Error(std::string(what) + " is not finite at place " + std::to_string(first));
+}
+
+}  // namespace fl::python

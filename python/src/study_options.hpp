@@ -1,0 +1,20 @@
+// The options of a study, from a dict of Python.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "apps/fedbits/run_support.hpp"
+
+namespace fl::python {
+
+// Sets a field if the dict has the option.
+template <class T>
+void take(const nanobind::dict& options, const char* name, T& field) {
+  if (options.contains(name)) field = nanobind::cast<T>(options[name]);
+}
+
+// Sets the options that all commands with a scenario have. The scenario is `file`, or `text` with a `name` and the `folder` of its relative
+// paths.
+void take_study_options(const nanobind::dict& options, StudyArguments& arguments);
+
+}  // namespace fl::python

@@ -1,0 +1,112 @@
+"""Exports of stores for other programs, read back with those programs."""
+import sys
+
+import numpy as np
+import pytest
+
+import fedbits
+from studies import command_line
+
+
+def test_csv_has_the_bytes_of_the_command_line(store, tmp_path):
+    ours = fedbits.export.csv(store, tmp_path / "ours")
+    command_line("export", store.folder, "--runs", tmp_path / "runs.csv", "--rounds", tmp_path / "rounds.csv")
+    assert [path.read_bytes() for path in ours] == [(tmp_path / name).read_bytes() for name in ("runs.csv", "rounds.csv")]
+
+
+def test_parquet(store, tmp_path):
+    reader = pytest.importorskip("pyarrow.parquet", reason="TOOL MISSING: no pyarrow here")
+    for table, path in zip(("runs", "rounds"), fedbits.export.parquet(store, tmp_path)):
+        read, kept = reader.read_table(path), store.columns(table)
+        assert read.column_names == list(kept)
+        for name in set(kept) - {"configuration"}:
+            if kept[name].dtype == object:
+                assert read[name].to_pylist() == list(kept[name])
+            else:
+                np.testing.assert_array_equal(read[name].to_numpy(), kept[name])
+
+
+def test_tensorboard(store, tmp_path):
+    pytest.importorskip("tensorboardX", reason="TOOL MISSING: no tensorboardX here")
+    from tensorboardX.proto import event_pb2
+
+    folders = sorted(fedbits.export.tensorboard(store, tmp_path / "logs").iterdir())
+    runs, rounds = store.columns("runs"), store.columns("rounds")
+    assert len(folders) == len(runs["run"])
+    for folder in folders:
+        (run,) = (run for run in runs["run"] if folder.name.endswith(run[:8]))
+        losses = [(event.step, value.simple_value) for event in events_of(next(folder.iterdir()), event_pb2) for value in event.summary.value
+                  if value.tag == "train_loss"]
+        mine = rounds["run"] == run
+        assert [step for step, _ in losses] == list(rounds["round"][mine])
+        np.testing.assert_array_equal(np.float32([loss for _, loss in losses]), rounds["train_loss"][mine].astype(np.float32))
+
+
+def events_of(path, proto):
+    data, at = path.read_bytes(), 0
+    while at < len(data):  # length, its checksum, the record, its checksum
+        size = int.from_bytes(data[at:at + 8], "little")
+        event = proto.Event()
+        event.ParseFromString(data[at + 12:at + 12 + size])
+        at += 16 + size
+        yield event
+
+
+def test_mlflow(store, tmp_path, monkeypatch):
+    mlflow = pytest.importorskip("mlflow", reason="TOOL MISSING: no mlflow here")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    client = mlflow.MlflowClient(tracking_uri=fedbits.export.mlflow(store, tmp_path / "mlruns"))
+    (experiment,) = [one for one in client.search_experiments() if one.name == "small"]
+    logged = client.search_runs([experiment.experiment_id], max_results=100)
+    runs, rounds = store.columns("runs"), store.columns("rounds")
+    assert sorted(one.data.tags["fedbits.run"] for one in logged) == sorted(runs["run"])
+    one = logged[0]
+    history = sorted(client.get_metric_history(one.info.run_id, "train_loss"), key=lambda metric: metric.step)
+    mine = rounds["run"] == one.data.tags["fedbits.run"]
+    assert [metric.step for metric in history] == list(rounds["round"][mine]) and [metric.value for metric in history] == list(rounds["train_loss"][mine])
+    assert one.data.params["local.batch"] == "16" and one.info.status == "FINISHED"
+
+
+def test_wandb(tmp_path, monkeypatch):
+    pytest.importorskip("wandb", reason="TOOL MISSING: no wandb here")
+    from wandb.proto import wandb_internal_pb2
+
+    monkeypatch.setenv("WANDB_CACHE_DIR", str(tmp_path / "cache"))
+    few = fedbits.run(SMALL, out=tmp_path / "few", progress=False)
+    folder = fedbits.export.wandb(few, tmp_path / "logs")
+    (file,) = folder.glob("wandb/offline-run-*/*.wandb")
+    losses = {}
+    for data in records_of(file):
+        record = wandb_internal_pb2.Record()
+        record.ParseFromString(data)
+        items = {item.key or item.nested_key[0]: item.value_json for item in record.history.item}
+        if "train_loss" in items:
+            losses[int(float(items["_step"]))] = float(items["train_loss"])
+    rounds = few.columns("rounds")
+    measured = ~np.isnan(rounds["train_loss"])
+    assert losses == dict(zip(map(int, rounds["round"][measured]), map(float, rounds["train_loss"][measured])))
+
+
+def records_of(path):
+    """Yields the records of a log of LevelDB: pieces in blocks of 32 KiB, each after its checksum, length and kind."""
+    data, at, record = path.read_bytes(), 7, b""
+    while at < len(data):
+        if 32768 - at % 32768 < 7:
+            at += 32768 - at % 32768
+            continue
+        size, kind = int.from_bytes(data[at + 4:at + 6], "little"), data[at + 6]
+        record = (record if kind in (3, 4) else b"") + data[at + 7:at + 7 + size]
+        at += 7 + size
+        if kind in (1, 4):
+            yield record
+
+
+SMALL = {"name": "few", "rounds": 3, "data": {"name": "mushrooms"}, "partition": {"kind": "shuffled", "clients": 4}, "model": {"kind": "logistic_regression", "l2": 0.01},
+         "local": {"kind": "gradient", "learning_rate": 0.5}}
+
+
+@pytest.mark.parametrize("name, package", [("parquet", "pyarrow"), ("tensorboard", "tensorboardX"), ("wandb", "wandb"), ("mlflow", "mlflow")])
+def test_a_missing_package_is_named(store, tmp_path, monkeypatch, name, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=f"fedbits.export.{name} needs the package {package}: pip install {package}"):
+        getattr(fedbits.export, name)(store, tmp_path)

@@ -1,0 +1,327 @@
+"""Client models, partitioners and data sets in Python: the same results as those of the simulator, and errors of wrong ones."""
+import threading
+
+import numpy as np
+import pytest
+
+import fedbits
+
+CLIENTS = 5
+
+
+class Softmax(fedbits.Model, kind="python_softmax"):
+    """Linear classifier with the softmax cross entropy, as logistic_regression of the simulator for two classes."""
+
+    scale = 1.0
+
+    def shapes(self, data):
+        return {"weight": (data.num_features,), "bias": ()}
+
+    def loss_and_gradient(self, x, rows):
+        signs = 2.0 * rows.labels - 1
+        margins = signs * self._scores(x, rows)
+        slopes = -signs / (1 + np.exp(margins)) / len(rows)
+        gradient = np.append(rows.features.T @ slopes, slopes.sum())
+        return np.logaddexp(0, -margins).mean(), (self.scale * gradient).astype(x.dtype)
+
+    def predict(self, x, rows):
+        return (self._scores(x, rows) > 0).astype(int)
+
+    def _scores(self, x, rows):
+        return rows.features.astype(float) @ x[:-1] + x[-1]
+
+
+def scenario(**changes):
+    return {"name": "models", "rounds": 5, "precision": "float64", "data": {"name": "mushrooms", "rows": 400, "test_fraction": 0.25, "test": "none"},
+            "partition": {"kind": "shuffled", "clients": CLIENTS}, "model": {"kind": "python_softmax", "l2": 0.01},
+            "local": {"kind": "sgd", "steps": 3, "batch": 8, "learning_rate": 0.25}, "compressor": {"up": {"kind": "random_k", "ratio": 0.3}},
+            "feedback": {"up": {"kind": "ef14"}}, "evaluate": {"every": 1, "optimum": False}} | changes
+
+
+def rounds_of(study, folder, **settings):
+    return fedbits.run(study, out=folder, progress=False, **settings).columns("rounds")
+
+
+def test_a_model_of_python_has_the_rounds_of_the_same_model_in_the_simulator(tmp_path):
+    own = rounds_of(scenario(), tmp_path / "own")
+    theirs = rounds_of(scenario(model={"kind": "logistic_regression", "l2": 0.01}), tmp_path / "theirs")
+    for name in ("train_loss", "test_loss", "test_accuracy", "zeta_sq"):
+        np.testing.assert_allclose(own[name].astype(float), theirs[name].astype(float), rtol=1e-9, err_msg=name)
+    np.testing.assert_array_equal(own["bits_up"], theirs["bits_up"])
+
+
+def test_results_do_not_depend_on_the_number_of_threads(tmp_path):
+    one, four = (rounds_of(scenario(), tmp_path / str(threads), threads=threads) for threads in (1, 4))
+    np.testing.assert_array_equal(one["train_loss"].astype(float), four["train_loss"].astype(float))
+
+
+def test_options_are_attributes(tmp_path):
+    seen = rounds_of(scenario(model={"kind": "python_softmax", "scale": 0.0, "l2": 0.0}), tmp_path)
+    assert len(set(seen["train_loss"].astype(float))) == 1, "a scale of 0 leaves the model where it is"
+    with pytest.raises(fedbits.ConfigError, match="did you mean 'scale'|did you mean \"scale\""):
+        fedbits.run(scenario(model={"kind": "python_softmax", "scael": 0.0}), out=tmp_path / "wrong", progress=False)
+
+
+def test_runs_of_other_code_are_not_taken_for_those_of_this_one(tmp_path):
+    def define(factor):
+        class Changing(Softmax, kind="python_changing"):
+            scale = factor
+        return Changing
+
+    define(1.0)
+    study = scenario(model={"kind": "python_changing"})
+    first = fedbits.run(study, out=tmp_path, progress=False)
+    assert len(first.columns("runs")["run"]) == 1
+    define(0.5)
+    assert len(fedbits.run(study, out=tmp_path, progress=False).columns("runs")["run"]) == 2
+
+
+def test_a_sweep_plays_runs_of_a_model_at_the_same_time(tmp_path):
+    study = scenario(rounds=3, sweep={"seeds": 4})
+    one = fedbits.sweep(study, out=tmp_path / "one", jobs=1, progress=False).columns("rounds")
+    two = fedbits.sweep(study, out=tmp_path / "two", jobs=2, progress=False).columns("rounds")
+    assert sorted(one["train_loss"].astype(float)) == sorted(two["train_loss"].astype(float))
+
+
+@pytest.mark.parametrize("kind", ["python_softmax", "python_alternating"])
+def test_parts_of_python_keep_the_promises_that_are_checked(kind):
+    assert [check.name for check in fedbits.check(kind) if check.findings] == []
+
+
+def test_a_wrong_gradient_is_found():
+    class Doubled(Softmax, kind="python_doubled"):
+        def loss_and_gradient(self, x, rows):
+            loss, gradient = super().loss_and_gradient(x, rows)
+            return loss, 2 * gradient
+
+    assert "gradient" in [check.name for check in fedbits.check("python_doubled") if check.findings]
+
+
+# ---- wrong models ------------------------------------------------------------------------------------------------------------------------
+
+
+def model_that(kind, answer):
+    """Defines a model whose gradient after the first round is answer(x, rows)."""
+    class Wrong(fedbits.Model, kind=kind):
+        def shapes(self, data):
+            return [(data.num_features,)]
+
+        def loss_and_gradient(self, x, rows):
+            return answer(x, rows) if x.any() else (1.0, np.ones_like(x))
+
+    return Wrong
+
+
+@pytest.mark.parametrize("kind, answer, error, text", [
+    ("wrong_type", lambda x, rows: (0.0, list(x)), TypeError, "the gradient has to be an array of NumPy, and is list"),
+    ("wrong_dtype", lambda x, rows: (0.0, x.astype(np.float32)), TypeError, "the gradient has float32; this run computes in float64"),
+    ("wrong_size", lambda x, rows: (0.0, x[1:].copy()), ValueError, r"the gradient has \d+ numbers; shapes\(\) has \d+"),
+    ("wrong_steps", lambda x, rows: (0.0, np.stack([x, x], 1)[:, 0]), ValueError, "not contiguous"),
+    ("wrong_nan", lambda x, rows: (0.0, x * np.nan), ValueError, "the gradient is not finite at place 0, and the loss is 0"),
+    ("wrong_answer", lambda x, rows: x, TypeError, "has to return the loss and the gradient"),
+    ("wrong_index", lambda x, rows: rows.labels[10**9], IndexError, "out of bounds"),
+])
+def test_what_a_model_raises_comes_out_with_client_and_round(kind, answer, error, text, tmp_path):
+    model_that(kind, answer)
+    with pytest.raises(error, match=text) as raised:
+        fedbits.run(scenario(model={"kind": kind}), out=tmp_path, progress=False)
+    assert any("client " in note and ("round " in note or "evaluation" in note) for note in raised.value.__notes__)
+    runs = fedbits.Store(tmp_path).columns("runs")
+    assert list(runs["status"]) == ["failed"]
+
+
+def test_an_exception_is_the_object_that_was_raised(tmp_path):
+    own = LookupError("mine")
+
+    def fail(x, rows):
+        raise own
+
+    model_that("raises", fail)
+    with pytest.raises(LookupError) as raised:
+        fedbits.run(scenario(model={"kind": "raises"}), out=tmp_path, progress=False)
+    assert raised.value is own
+    fedbits.run(scenario(), out=tmp_path / "next", progress=False)
+
+
+def test_a_loss_that_is_not_finite_is_divergence(tmp_path):
+    model_that("diverges", lambda x, rows: (np.inf, x * np.inf))
+    with pytest.warns(fedbits.StudyWarning, match="diverged"):
+        store = fedbits.run(scenario(model={"kind": "diverges"}), out=tmp_path, progress=False)
+    assert list(store.columns("runs")["status"]) == ["diverged"]
+
+
+@pytest.mark.parametrize("shapes, error, text", [
+    (lambda data: [], ValueError, "returns no tensors"),
+    (lambda data: {"a": (0, 3)}, ValueError, "every size must be at least 1"),
+    (lambda data: 1 / 0, ZeroDivisionError, "division"),
+])
+def test_wrong_shapes_are_named(shapes, error, text, tmp_path):
+    class Shapeless(fedbits.Model, kind="python_shapeless"):
+        def shapes(self, data):
+            return shapes(data)
+
+    with pytest.raises(error, match=text):
+        fedbits.run(scenario(model={"kind": "python_shapeless"}), out=tmp_path, progress=False)
+
+
+def test_kinds_are_checked():
+    with pytest.raises(ValueError, match="has a model 'logistic_regression' already"):
+        class Taken(fedbits.Model, kind="logistic_regression"):
+            pass
+    with pytest.raises(ValueError, match="small letters"):
+        class Odd(fedbits.Model, kind="No Kind"):
+            pass
+
+
+def test_a_model_without_functions_says_what_it_needs(tmp_path):
+    class Empty(fedbits.Model, kind="python_empty"):
+        pass
+
+    with pytest.raises(NotImplementedError, match=r"Empty needs shapes\(self, data\)"):
+        fedbits.run(scenario(model={"kind": "python_empty"}), out=tmp_path, progress=False)
+
+
+# ---- partitioners ------------------------------------------------------------------------------------------------------------------------
+
+
+class Alternating(fedbits.Partitioner, kind="python_alternating"):
+    """Deals rows in turn."""
+
+    draws = False
+
+    def split(self, request):
+        return [np.arange(client, request.num_rows, request.num_clients) for client in range(request.num_clients)]
+
+
+def test_a_partitioner_of_python_splits(tmp_path):
+    seen = []
+
+    class Watching(Softmax, kind="python_watching"):
+        def loss_and_gradient(self, x, rows):
+            seen.append(set(rows.numbers))
+            return super().loss_and_gradient(x, rows)
+
+    study = scenario(partition={"kind": "python_alternating", "clients": CLIENTS}, model={"kind": "python_watching"}, rounds=1,
+                     local={"kind": "gradient", "learning_rate": 0.1}, data={"name": "mushrooms", "rows": 100, "test": "none"})
+    rounds_of(study, tmp_path)
+    assert {frozenset(rows) for rows in seen} == {frozenset(range(client, 100, CLIENTS)) for client in range(CLIENTS)}
+
+
+@pytest.mark.parametrize("split, error, text", [
+    (lambda request: [[0]] * request.num_clients, fedbits.ConfigError, "gives row 0 twice"),
+    (lambda request: [range(request.num_rows)], fedbits.ConfigError, "makes 1 clients, not 5"),
+    (lambda request: [[client] for client in range(request.num_clients)], fedbits.ConfigError, "gives row 5 to no client"),
+    (lambda request: [range(request.num_rows), [], [], [], []], TypeError, "list of whole numbers"),
+    (lambda request: [[request.num_rows]] * request.num_clients, fedbits.ConfigError, "gives row 300 to client 0; there are 300"),
+    (lambda request: request.missing, AttributeError, "missing"),
+])
+def test_wrong_splits_are_named(split, error, text, tmp_path):
+    class Splitting(fedbits.Partitioner, kind="python_splitting"):
+        def split(self, request):
+            return split(request)
+
+    with pytest.raises(error, match=text):
+        fedbits.run(scenario(partition={"kind": "python_splitting", "clients": CLIENTS}), out=tmp_path, progress=False)
+
+
+# ---- data sets ---------------------------------------------------------------------------------------------------------------------------
+
+
+def two_classes(rows, seed=1):
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, 2, rows)
+    return random.standard_normal((rows, 6)) + labels[:, None], labels
+
+
+def test_arrays_are_the_data_of_a_scenario(tmp_path):
+    fedbits.Dataset("python_arrays", *two_classes(200), test_features=two_classes(50, 2)[0], test_labels=two_classes(50, 2)[1])
+    folder = tmp_path / "set"
+    folder.mkdir()
+    for name, array in zip(("features", "labels", "test_features", "test_labels"), (*two_classes(200), *two_classes(50, 2))):
+        np.save(folder / f"{name}.npy", array)
+    model = {"kind": "logistic_regression", "l2": 0.01}
+    own = rounds_of(scenario(data={"kind": "python_arrays"}, model=model), tmp_path / "own")
+    theirs = rounds_of(scenario(data={"path": str(folder)}, model=model), tmp_path / "theirs")
+    for name in ("train_loss", "test_loss", "test_accuracy"):
+        np.testing.assert_array_equal(own[name].astype(float), theirs[name].astype(float))
+
+
+def test_bytes_are_images(tmp_path):
+    random = np.random.default_rng(1)
+    fedbits.Dataset("python_images", random.integers(0, 256, (64, 4, 4), np.uint8), np.array(["cat", "dog"])[random.integers(0, 2, 64)])
+    seen = []
+
+    class Looking(fedbits.Model, kind="python_looking"):
+        def shapes(self, data):
+            seen.append((data.shape, data.num_classes))
+            return [(data.num_features,)]
+
+        def loss_and_gradient(self, x, rows):
+            assert 0 <= rows.features.min() and rows.features.max() <= 1
+            return 0.0, np.zeros_like(x)
+
+    rounds_of(scenario(data={"kind": "python_images"}, model={"kind": "python_looking"}, rounds=1), tmp_path)
+    assert seen[0] == ((1, 4, 4), 2)
+
+
+def test_floating_point_labels_are_targets(tmp_path):
+    features, _ = two_classes(60)
+    fedbits.Dataset("python_targets", features, features.sum(axis=1))
+    own = rounds_of(scenario(data={"kind": "python_targets"}, model={"kind": "linear_regression"},
+                             local={"kind": "gradient", "learning_rate": 0.05}, rounds=50), tmp_path)
+    assert float(own["train_loss"][-1]) < 0.3 * float(own["train_loss"][0])
+
+
+@pytest.mark.parametrize("make, error, text", [
+    (lambda: fedbits.Dataset("python_wrong", np.zeros(3), np.zeros(3, int)), ValueError, "rows of at least one number"),
+    (lambda: fedbits.Dataset("python_wrong", np.zeros((3, 2)), np.zeros(2, int)), ValueError, r"labels has the shape \(2,\); features has 3 rows"),
+    (lambda: fedbits.Dataset("python_wrong", np.full((3, 2), np.nan), np.zeros(3, int)), ValueError, "not finite, in row 0"),
+    (lambda: fedbits.Dataset("python_wrong", np.array([["a"], ["b"]]), np.zeros(2, int)), TypeError, "numbers are needed"),
+    (lambda: fedbits.Dataset("python_wrong", np.zeros((2, 2)), [0, 1], test_features=np.zeros((1, 2)), test_labels=[7]), ValueError,
+     "7, which is no class of the training rows"),
+    (lambda: fedbits.Dataset("python_wrong", np.zeros((2, 2)), [0, 1], test_features=np.zeros((1, 2))), ValueError, "features and labels"),
+    (lambda: fedbits.Dataset("quadratics", np.zeros((2, 2)), [0, 1]), ValueError, "already"),
+])
+def test_wrong_arrays_are_named(make, error, text):
+    with pytest.raises(error, match=text):
+        make()
+
+
+class Columns:
+    """What the package asks of a data set of Hugging Face."""
+
+    def __init__(self, columns):
+        self.columns, self.column_names = columns, list(columns)
+
+    def with_format(self, library):
+        assert library == "numpy"
+        return self
+
+    def __getitem__(self, rows):
+        return {name: np.asarray(column)[rows] for name, column in self.columns.items()}
+
+
+def test_columns_are_features():
+    columns = Columns({"age": [1.0, 2.0], "size": [3.0, 4.0], "label": [0, 1]})
+    data = fedbits.Dataset.from_huggingface("python_columns", columns, features=["age", "size"], label="label", test=columns)
+    np.testing.assert_array_equal(data._sets["test"][0], [[1, 3], [2, 4]])
+    with pytest.raises(ValueError, match="no column 'sex'; it has 'age', 'size', 'label'"):
+        fedbits.Dataset.from_huggingface("python_columns", columns, features="sex", label="label")
+
+
+def test_a_data_set_of_hugging_face(tmp_path):
+    datasets = pytest.importorskip("datasets", reason="Hugging Face datasets is not installed: its data sets were NOT TESTED")
+    features, labels = two_classes(40)
+    file = tmp_path / "rows.csv"
+    file.write_text("a,b,label\n" + "\n".join(f"{row[0]},{row[1]},{label}" for row, label in zip(features, labels)))
+    table = datasets.load_dataset("csv", data_files=str(file), split="train", cache_dir=str(tmp_path / "cache"))
+    data = fedbits.Dataset.from_huggingface("python_hub", table, features=["a", "b"], label="label")
+    np.testing.assert_allclose(data._sets["train"][0], features[:, :2])
+
+
+def test_a_study_in_another_thread_uses_parts_of_python(tmp_path):
+    results = []
+    thread = threading.Thread(target=lambda: results.append(rounds_of(scenario(), tmp_path)))
+    thread.start()
+    thread.join()
+    assert len(results[0]["train_loss"]) == 6

@@ -1,0 +1,337 @@
+"""Studies from Python: the command line's results, its errors, its ways to be stopped, and progress."""
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import fedbits
+from studies import STUDY, TUNED, command_line
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def tables(folder, name):
+    return [path.read_bytes() for path in fedbits.export.csv(folder, name, reproducible=True)]
+
+
+# ---- results
+
+@pytest.mark.parametrize("study", [STUDY, TUNED], ids=["plain", "tuned"])
+@pytest.mark.parametrize("command, play, options", [("run", fedbits.run, {"threads": 1}), ("run", fedbits.run, {"threads": 3}),
+                                                    ("sweep", fedbits.sweep, {"jobs": 1}), ("sweep", fedbits.sweep, {"jobs": 3, "threads": 2})])
+def test_results_are_those_of_the_command_line(tmp_path, study, command, play, options):
+    (tmp_path / "study.toml").write_text(study)
+    command_line(command, "study.toml", "--out", "theirs", "--quiet")
+    command_line("export", "theirs", "--runs", "runs.csv", "--rounds", "rounds.csv", "--reproducible")
+    store = play("study.toml", out="ours", progress=False, **options)
+    assert tables(store, "tables") == [(tmp_path / name).read_bytes() for name in ("runs.csv", "rounds.csv")]
+    if study is TUNED:
+        assert tables("theirs/tuning", "a") == tables("ours/tuning", "b")
+
+
+def test_stored_runs_are_kept(tmp_path):
+    first = fedbits.run(STUDY, out="out", progress=False)
+    seconds = first.columns("runs")["seconds"]
+    started = []
+    fedbits.run(STUDY, out="out", progress=lambda at: started.append(at.run) if at.event == "started" else None)
+    assert not started and np.array_equal(first.columns("runs")["seconds"], seconds)
+    fedbits.run(STUDY, out="out", again=True, progress=lambda at: started.append(at.run) if at.event == "started" else None)
+    assert sorted(started) == sorted(first.columns("runs")["run"])
+
+
+def test_a_path_a_text_a_dict_and_a_scenario_are_the_same(tmp_path):
+    import tomllib
+
+    (tmp_path / "study.toml").write_text(STUDY)
+    sources = ["study.toml", tmp_path / "study.toml", STUDY, tomllib.loads(STUDY), fedbits.Scenario(STUDY)]
+    hashes = [[one["run"] for one in fedbits.Scenario(source).runs()] for source in sources]
+    assert all(one == hashes[0] for one in hashes) and len(set(hashes[0])) == 18
+
+
+def test_settings_in_their_forms_are_the_same():
+    alone = {"sweep": {"axis": [], "seeds": 1}}
+    forms = [{"partition": {"alpha": 0.3}, "rounds": 3}, {"partition__alpha": 0.3, "rounds": np.int64(3)}, {"partition.alpha": np.float64(0.3), "rounds": 3}]
+    runs = [fedbits.Scenario(STUDY, **alone, **form).runs() for form in forms]
+    assert runs[0] == runs[1] == runs[2] and len(runs[0]) == 1
+    compressors = [fedbits.TopK(ratio=0.01), {"kind": "top_k", "ratio": 0.01}]
+    assert len({fedbits.Scenario(STUDY, **alone, compressor={"up": one}).runs()[0]["run"] for one in compressors}) == 1
+
+
+def test_the_store_is_in_the_folder_of_the_name():
+    store = fedbits.run(STUDY, progress=False, rounds=1)
+    assert str(store.folder) == "fedbits-out/small" and store.folder.is_dir()
+
+
+# ---- errors
+
+@pytest.mark.parametrize("settings, words", [
+    ({"local__learning_rat": 0.1}, ["local.learning_rat", 'did you mean "learning_rate"']),
+    ({"rounds": -1}, ["rounds", "-1"]),
+    ({"model": {"kind": "logistic_regresion"}}, ["logistic_regresion", "logistic_regression"]),
+    ({"compressor__down": {"kind": "top_k", "ratio": 2.0}}, ["ratio", "2"]),
+    ({"partition__clients": 1_000_000}, ["clients"]),
+])
+def test_errors_are_those_of_the_command_line(tmp_path, settings, words):
+    (tmp_path / "study.toml").write_text(STUDY)
+    with pytest.raises(fedbits.ConfigError) as caught:
+        fedbits.run("study.toml", out="out", progress=False, **settings)
+    changes = [f"--set={one}" for one in fedbits._toml.settings(settings)]
+    said = command_line("run", "study.toml", "--out", "out", *changes, status=2).stderr.strip()
+    assert str(caught.value) == said
+    assert all(word in said for word in words)
+    assert caught.value.problems and not (tmp_path / "out").exists()
+
+
+def test_a_place_in_the_text_is_named():
+    with pytest.raises(fedbits.ConfigError, match=r'^scenario:6:1: data\.test_fractio: unknown key; did you mean "test_fraction"') as caught:
+        fedbits.run(STUDY.replace("test_fraction", "test_fractio"), out="out")
+    assert caught.value.problems[0][0] == "scenario:6:1"
+
+
+@pytest.mark.parametrize("wrong", [3, None, b"rounds = 2", ["study.toml"]])
+def test_what_is_no_scenario_is_refused(wrong):
+    with pytest.raises(TypeError, match="a scenario is a path"):
+        fedbits.run(wrong)
+
+
+@pytest.mark.parametrize("value", [object(), None, {1: 2}, b"x"])
+def test_a_value_that_no_option_can_take_is_refused(value):
+    with pytest.raises(TypeError):
+        fedbits.run(STUDY, out="out", local={"learning_rate": value})
+    assert not os.path.exists("out")
+
+
+def test_a_file_that_is_not_there_is_named():
+    with pytest.raises(fedbits.Error, match="missing.toml"):
+        fedbits.run("missing.toml")
+
+
+def test_an_unwritable_folder_is_named(tmp_path):
+    (tmp_path / "out").write_text("a file")
+    with pytest.raises(fedbits.StoreError, match="out"):
+        fedbits.run(STUDY, out="out", progress=False)
+
+
+def test_runs_that_diverge_are_stored_and_told():
+    with pytest.warns(fedbits.StudyWarning, match="diverged") as told:
+        store = fedbits.run(STUDY, out="out", progress=False, local__learning_rate=1e9, model__l2=10.0, rounds=40)
+    status = store.columns("runs")["status"]
+    assert set(status) == {"diverged"} and len(told) <= 6
+
+
+def test_a_sweep_of_a_begun_folder_needs_a_word():
+    fedbits.sweep(STUDY, out="out", progress=False, shard="1/2")
+    fedbits.sweep(STUDY, out="out/shard-1-of-2", progress=False, resume=True)
+    assert len(fedbits.Store("out/shard-1-of-2").columns("runs")["run"]) == 18
+    with pytest.raises(fedbits.ConfigError, match="holds 18 of the 24"):
+        fedbits.sweep(STUDY, out="out/shard-1-of-2", progress=False, sweep__seeds=4)
+
+
+# ---- progress
+
+@pytest.mark.parametrize("play", [fedbits.run, fedbits.sweep])
+def test_progress_tells_every_run(play):
+    seen = []
+    store = play(STUDY, out="out", progress=seen.append)
+    ended = [at for at in seen if at.event == "ended"]
+    assert [at.runs for at in seen if at.event == "study"] == [18]
+    assert sorted(at.run for at in ended) == sorted(store.columns("runs")["run"])
+    assert all(at.status == "done" and at.round == at.rounds == 6 and at.title.startswith("small ") for at in ended)
+    assert {at.number for at in ended} == set(range(1, 19))
+
+
+@pytest.mark.parametrize("play", [fedbits.run, fedbits.sweep])
+def test_an_error_in_the_callback_comes_out_and_the_study_can_go_on(play):
+    class Mine(Exception):
+        pass
+
+    def fail(at):
+        if at.event == "ended":
+            raise Mine(at.title)
+
+    with pytest.raises(Mine):
+        play(STUDY, out="out", progress=fail, rounds=500)
+    assert 1 <= list(fedbits.Store("out").columns("runs")["status"]).count("done") < 18
+    whole = play(STUDY, out="out", progress=False, rounds=500, resume=True)
+    assert tables(whole, "a") == tables(play(STUDY, out="other", progress=False, rounds=500), "b")
+
+
+def test_bars_are_shown_where_tqdm_is_there(capsys):
+    pytest.importorskip("tqdm", reason="TOOL MISSING: no tqdm here")
+    fedbits.run(STUDY, out="out", rounds=2)
+    assert "18/18" in capsys.readouterr().err
+
+
+def test_progress_true_names_the_missing_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    with pytest.raises(ImportError, match="pip install tqdm"):
+        fedbits.run(STUDY, out="out", progress=True)
+    fedbits.run(STUDY, out="out", rounds=1)
+
+
+def test_other_threads_of_python_go_on():
+    stop, count = threading.Event(), [0]
+
+    def counting():
+        while not stop.is_set():
+            count[0] += 1
+
+    thread = threading.Thread(target=counting)
+    thread.start()
+    try:
+        during = []
+        fedbits.run(STUDY, out="out", rounds=300, progress=lambda at: during.append(count[0]) if at.event == "ended" else None)
+    finally:
+        stop.set()
+        thread.join()
+    assert len(during) == 18 and len(set(during)) > 9
+
+
+def test_studies_in_several_threads():
+    stores = {}
+    threads = [threading.Thread(target=lambda i=i: stores.update({i: fedbits.run(STUDY, out=f"out{i}", seed=i, progress=False)})) for i in (1, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for i in (1, 2):
+        assert tables(stores[i], f"a{i}") == tables(fedbits.run(STUDY, out=f"alone{i}", seed=i, progress=False), f"b{i}")
+
+
+# ---- stopping
+
+LONG = textwrap.dedent("""
+    import sys
+    import fedbits
+    from studies import STUDY
+    def show(at):
+        if at.event == "ended" and at.number >= 2:
+            print("going", flush=True)
+    play = getattr(fedbits, sys.argv[1])
+    try:
+        play(STUDY, out="out", progress=show, rounds=3000, evaluate__every=50)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+        sys.exit(3)
+""")
+
+
+def begin(command):
+    path = os.pathsep.join([os.path.dirname(__file__), *filter(None, [os.environ.get("PYTHONPATH")])])
+    process = subprocess.Popen([sys.executable, "-c", LONG, command], stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": path})
+    assert process.stdout.readline() == "going\n"
+    return process
+
+
+@pytest.mark.parametrize("command", ["run", "sweep"])
+@pytest.mark.parametrize("way", ["interrupt", "kill"])
+def test_a_stopped_study_is_whole_and_goes_on(command, way):
+    process = begin(command)
+    process.send_signal(signal.SIGINT if way == "interrupt" else signal.SIGKILL)
+    rest, _ = process.communicate(timeout=120)
+    assert (process.returncode, rest.splitlines()[-1:]) == (3, ["interrupted"]) if way == "interrupt" else process.returncode == -signal.SIGKILL
+    status = list(fedbits.Store("out").columns("runs")["status"])
+    assert 1 <= status.count("done") < 18 and set(status) <= {"done", "interrupted"}
+    if way == "interrupt":
+        assert "interrupted" in status
+    play = getattr(fedbits, command)
+    whole = play(STUDY, out="out", progress=False, rounds=3000, evaluate__every=50, resume=True)
+    assert tables(whole, "a") == tables(play(STUDY, out="other", progress=False, rounds=3000, evaluate__every=50), "b")
+
+
+def test_an_interrupt_leaves_the_handler_of_python():
+    before = signal.getsignal(signal.SIGINT)
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        fedbits.run(STUDY, out="out", progress=False, rounds=100_000, evaluate__every=1000)
+    assert signal.getsignal(signal.SIGINT) is before
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1)
+
+
+# ---- plan, suggest, check
+
+def test_a_plan_predicts_the_bits(tmp_path):
+    plan = fedbits.plan(STUDY, seconds=0.05)
+    runs = fedbits.run(STUDY, out="out", progress=False).columns("runs")
+    assert plan["runs"] == 18 and len(plan["combinations"]) == 6 and not any(one["failure"] for one in plan["combinations"])
+    top = next(one for one in plan["combinations"] if one["axes"] == {"partition.alpha": "0.1", "compressor.up": "top-5%"})
+    is_top = (runs["partition.alpha"] == "0.1") & (runs["compressor.up"] == "top-5%")
+    assert top["rounds"] == 6 and top["bits_up"] == pytest.approx(runs["bits_up"][is_top].mean(), rel=0.01)
+    assert plan["wall_s"] > 0 and plan["worker_bytes"] > 0 and not (tmp_path / "fedbits-out").exists()
+
+
+def test_suggestions_are_the_command_lines(tmp_path):
+    (tmp_path / "study.toml").write_text(STUDY)
+    found = fedbits.suggest("study.toml", ratio=0.05, measure=4)
+    said = command_line("suggest", "study.toml", "--ratio", 0.05, "--measure", 4).stdout
+    for name, words in (("lambda_rule", "the rule of Sahu"), ("lambda_equal_bounds", "equal bounds"), ("lambda_measured", "measured: sends")):
+        line = next(line for line in said.splitlines() if words in line and "lambda =" in line)
+        assert float(line.split("lambda =")[1].split()[0]) == pytest.approx(found[name], rel=1e-3)
+    assert fedbits.suggest(k=100)["lambda_rule"] == pytest.approx(0.05)
+    assert fedbits.suggest(lambda_=0.05)["k_rule"] == pytest.approx(100)
+    with pytest.raises(fedbits.ConfigError, match="--k, --ratio, --lambda and --epsilon"):
+        fedbits.suggest()
+
+
+def test_parts_are_checked():
+    checks = fedbits.check("top_k", only=["bits"], k=3)
+    assert [(one.part, one.name) for one in checks] == [("top_k", "bits")] and all(checks)
+    with pytest.raises(fedbits.ConfigError, match="did you mean 'top_k'"):
+        fedbits.check("top_q")
+    with pytest.raises(fedbits.ConfigError, match="ratio"):
+        fedbits.check("top_k", rati=0.1)
+    assert fedbits._core.describe("compressor", "top_k")["fields"][0]["default"] in (None, 0)
+
+
+# ---- scenarios
+
+def test_a_scenario_completes_its_keys():
+    scenario = fedbits.Scenario(STUDY)
+    assert {"local", "partition", "rounds", "compressor"} <= set(dir(scenario))
+    assert {"learning_rate", "batch", "kind"} <= set(dir(scenario.local)) and "ratio" not in dir(scenario.compressor.down)
+    scenario.compressor.down = fedbits.TopK(ratio=0.1)
+    assert "ratio" in dir(scenario.compressor.down) and scenario.compressor.down.ratio == 0.1
+    assert "local.learning_rate" in scenario.keys() and "local.learning_rate" in scenario
+
+
+def test_a_scenario_gives_and_takes_values():
+    scenario = fedbits.Scenario(STUDY)
+    assert (scenario.rounds, scenario.local.batch, scenario.local.schedule, scenario["partition.alpha"]) == (6, 16, "constant", 0.1)
+    scenario.local.batch = 4
+    scenario["rounds"] = 2
+    copy = scenario.copy()
+    copy.rounds = 3
+    assert (scenario.local.batch, scenario.rounds, copy.rounds) == (4, 2, 3) and "local.batch=4" in repr(scenario)
+    assert list(fedbits.run(scenario, out="out", progress=False).columns("runs")["rounds"]) == [2] * 18
+
+
+def test_a_scenario_refuses_unknown_keys_and_wrong_values():
+    scenario = fedbits.Scenario(STUDY)
+    for change, words in [(lambda: setattr(scenario.local, "learning_rat", 1), 'did you mean "learning_rate"'),
+                          (lambda: setattr(scenario, "round", 1), 'did you mean "rounds"'),
+                          (lambda: setattr(scenario.local, "batch", -1), "local.batch"),
+                          (lambda: setattr(scenario.compressor, "down", {"kind": "top_q"}), "top_k"),
+                          (lambda: setattr(scenario.compressor, "up", fedbits.TopK(k=3)), "an axis of .sweep. sets compressor.up")]:
+        with pytest.raises(fedbits.ConfigError, match=words):
+            change()
+    with pytest.raises(AttributeError, match='did you mean "learning_rate"'):
+        scenario.local.learning_rat
+    assert repr(scenario) == "<Scenario scenario>" and not hasattr(scenario, "_ipython_display_")
+
+
+def test_keys_of_a_part_may_come_one_after_another():
+    scenario = fedbits.Scenario(STUDY, sweep={"axis": [], "seeds": 1})
+    scenario.compressor.up.kind = "hard_threshold"
+    scenario.compressor.up.threshold = 0.1
+    assert scenario.compressor.up.threshold == 0.1 and len(scenario.runs()) == 1

@@ -1,0 +1,106 @@
+"""Stores from Python: tables, comparisons, and the report in a notebook."""
+import csv
+import html
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import fedbits
+from studies import command_line
+
+pandas = pytest.importorskip("pandas", reason="TOOL MISSING: no pandas here")
+
+
+def test_tables_have_the_cells_of_the_export(store, tmp_path):
+    for table, path in zip(("runs", "rounds"), fedbits.export.csv(store, tmp_path)):
+        frame = getattr(store, table)
+        with open(path, newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert list(frame.columns) == list(rows[0]) and len(frame) == len(rows) > 0
+        for name in set(frame.columns) - {"configuration"}:
+            texts = [row[name] for row in rows]
+            if frame[name].dtype == object or str(frame[name].dtype).startswith("str"):
+                assert [as_text(value) for value in frame[name]] == texts, name
+            else:
+                np.testing.assert_array_equal(frame[name].to_numpy(float), [float(text) if text else np.nan for text in texts], name)
+
+
+def as_text(value):
+    return "" if value is None or value != value else str(value).lower() if isinstance(value, bool) else value
+
+
+def test_bits_are_integers_and_configurations_are_dicts(store):
+    runs, rounds = store.runs, store.rounds
+    assert runs["bits_up"].dtype == rounds["bits_up"].dtype == rounds["cumulative_bits_up"].dtype == np.int64
+    assert runs["configuration"][0]["local"]["batch"] == 16
+    last = rounds.groupby("run", sort=False)["cumulative_bits_up"].last()
+    assert (last.to_numpy() == runs["bits_up"].to_numpy()).all()
+
+
+def test_columns_need_no_pandas(store, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert isinstance(store.columns("rounds")["train_loss"], np.ndarray)
+    for use in (lambda: store.runs, lambda: store.rounds, store.comparison):
+        with pytest.raises(ImportError, match="pip install pandas"):
+            use()
+
+
+def test_a_comparison_is_the_reports(store):
+    frame = store.comparison("qsgd", measure="train_loss")
+    assert set(frame["baseline"]) == {"qsgd"} and set(frame["level"]) == {"0.1", "100"} and list(frame["measure"].unique()) == ["train_loss"]
+    data = store.chart_data(baseline="qsgd", measure="train_loss")
+    shown = {(data["panels"][one["panel"]]["level"], data["methods"][one["method"]]): one for one in data["measures"][0]["bits"]["up"]["comparisons"]}
+    assert len(shown) == len(frame)
+    for _, row in frame.iterrows():
+        one = shown[row["level"], row["method"]]
+        if one["difference"]["mean"] is not None:
+            assert row["difference"] == pytest.approx(one["difference"]["mean"], rel=1e-6)
+            assert [row["difference_low"], row["difference_high"]] == pytest.approx(one["difference"]["t"], rel=1e-6)
+        assert (row["verdict"], row["why"]) == (one["verdict"], one["why"])
+
+
+def test_comparisons_at_shares_and_of_all_bits(store):
+    assert set(store.comparison("qsgd", at="shares", measure="train_loss")["share"]) == {0.25, 0.5, 1.0}
+    up, both = (store.comparison("qsgd", bits=bits, measure="train_loss")["budget_bits"] for bits in ("up", "both"))
+    assert (both > up).all()
+    assert any("baseline" in note for note in store.comparison().attrs["notes"])
+
+
+@pytest.mark.parametrize("use, error, words", [
+    (lambda store: store.comparison("topp-5%"), fedbits.ConfigError, "top-5%"),
+    (lambda store: store.comparison(measure="train_los"), fedbits.ConfigError, "--measure: 'train_los'"),
+    (lambda store: store.comparison(bits="upp"), fedbits.ConfigError, "did you mean 'up'"),
+    (lambda store: store.comparison(baselin="qsgd"), TypeError, "did you mean 'baseline'"),
+    (lambda store: store.comparison(at="equals"), ValueError, "'equal' or 'shares'"),
+    (lambda store: store.columns("runds"), ValueError, "'runs' and 'rounds'"),
+    (lambda store: store.report(level="partition.alfa"), fedbits.ConfigError, "partition.alpha"),
+    (lambda store: fedbits.Store("nowhere").runs, fedbits.StoreError, "nowhere"),
+])
+def test_what_the_store_does_not_have_is_named(store, use, error, words):
+    with pytest.raises(error, match=re.escape(words)):
+        use(store)
+
+
+def test_a_report_is_the_command_lines_page(store, tmp_path):
+    try:
+        report = store.report(baseline="qsgd", target=0.3)
+    except fedbits.ConfigError as error:
+        pytest.skip(f"TOOL MISSING: {error}")
+    command_line("report", store.folder, "--baseline", "qsgd", "--target", 0.3, "-o", tmp_path / "theirs.html")
+    assert report.save(tmp_path / "ours.html").read_text() == (tmp_path / "theirs.html").read_text()
+    frame = report._repr_html_()
+    srcdoc = re.fullmatch(r'<iframe srcdoc="([^"]*)" style="[^"]*"></iframe>', frame)
+    assert srcdoc and html.unescape(srcdoc[1]) == report.page
+
+
+def test_a_damaged_run_is_left_out_and_told(store, tmp_path):
+    import shutil
+    import sqlite3
+
+    folder = shutil.copytree(store.folder, tmp_path / "damaged")
+    with sqlite3.connect(folder / "results.sqlite") as database:
+        database.execute("UPDATE runs SET bits_up = bits_up + 1 WHERE id = 1")
+    with pytest.warns(fedbits.StudyWarning, match="is damaged.*left out"):
+        assert len(fedbits.Store(folder).columns("runs")["run"]) == len(store.columns("runs")["run"]) - 1
