@@ -181,6 +181,14 @@ def settings_of(group):
     return dict(part.split("=", 1) for part in group.replace(", ", ",").split(","))
 
 
+def p_value(line):
+    return f"{float(line['p_holm']):.2g}" if line["p_holm"] != "" else ""
+
+
+def signed(text):
+    return f"{float(text):+.3f}" if text else ""
+
+
 def interval(low, high):
     return f"{float(low):+.3f} to {float(high):+.3f}" if low and high else ""
 
@@ -197,22 +205,22 @@ def group_cells(line):
 
 def slope_cells(line):
     """Returns {title: text} of a slope (H1)."""
-    return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", "seeds": line["seeds"], "slope": f"{float(line['slope']):+.3f}" if line["slope"] else "",
-            "95% interval": interval(line["slope_low"], line["slope_high"]), "p (Holm)": f"{float(line['p_holm']):.2g}", "the conjecture": verdict_of(line)}
+    return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", "seeds": line["seeds"], "slope": signed(line["slope"]),
+            "95% interval": interval(line["slope_low"], line["slope_high"]), "p (Holm)": p_value(line), "the conjecture": verdict_of(line)}
 
 
 def margin_cells(line):
     """Returns {title: text} of the test at the most heterogeneous level (H2)."""
     what = "log ratio" if line["measure"] == "f_gap" else "difference"
-    return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", f"{what} at {line['level']}": f"{float(line['difference']):+.3f}" if line["difference"] else "",
+    return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", f"{what} at {line['level']}": signed(line["difference"]),
             "95% interval": interval(line["difference_low"], line["difference_high"]), f"margin {line['margin']}": margin_result_of(line)}
 
 
 def between_cells(line):
     """Returns {title: text} of a difference of slopes (H3)."""
     return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", "feedbacks": line["between"].split("=", 1)[1],
-            "difference of slopes": f"{float(line['slope']):+.3f}" if line["slope"] else "", "95% interval": interval(line["slope_low"], line["slope_high"]),
-            "p (Holm)": f"{float(line['p_holm']):.2g}", "result": difference_of(line)}
+            "difference of slopes": signed(line["slope"]), "95% interval": interval(line["slope_low"], line["slope_high"]),
+            "p (Holm)": p_value(line), "result": difference_of(line)}
 
 
 def table(lines, cells):
