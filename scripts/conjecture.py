@@ -8,8 +8,9 @@
     python3 scripts/conjecture.py run FEDBITS BLOCK ...    plays a block, or continues it; further arguments are those of fedbits
     python3 scripts/conjecture.py export FEDBITS BLOCK     writes the block's tables, compressed, into docs/conjecture/results/BLOCK
     python3 scripts/conjecture.py tables STUDY             the tables of a study's exported blocks as Markdown: 5 and 1 are budgets of the convex
-                                                           part, every other block is a study of its own
-    python3 scripts/conjecture.py page                     docs/conjecture.md and its figures, from all exported blocks
+                                                           part, every other block is a study of its own, and why-* have no tests
+    python3 scripts/conjecture.py page                     docs/conjecture.md, its figures and the answer in README.md, from all
+                                                           exported blocks
 
 Each block has a store, fedbits-out/conjecture/BLOCK unless --out says otherwise. Nothing runs if a file has changed."""
 import argparse
@@ -26,6 +27,7 @@ import typing
 
 import conjecture_page
 import conjecture_results
+import conjecture_why
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "conjecture" / "results"
@@ -34,7 +36,7 @@ BUDGETS = ("5", "1")
 PROBLEMS = ("libsvm/a9a", "libsvm/w8a")
 STEPS = (1, 10)
 ROBUSTNESS = ("robust-dirichlet", "robust-quadratics", "robust-momentum", "robust-published")
-NETWORKS = ()
+NETWORKS = ("network-core", "network-low-rank", "network-grid")
 
 
 class Block(typing.NamedTuple):
@@ -54,7 +56,7 @@ class Block(typing.NamedTuple):
 
     def grids(self):
         """Returns the tuned keys with the values at which their grids begin."""
-        return {tuned["key"]: tuned["values"] for tuned in self.sweep()["tune"]["keys"]}
+        return {tuned["key"]: tuned["values"] for tuned in self.sweep().get("tune", {}).get("keys", [])}
 
     def num_runs(self):
         sweep = self.sweep()
@@ -68,7 +70,7 @@ def studies():
     for budget in BUDGETS:
         result[budget] = {f"{problem.split('/')[1]}-{budget}-steps-{steps}": Block(f"convex-{budget}.toml", {"data.name": problem, "local.steps": steps})
                           for steps in STEPS for problem in PROBLEMS}
-    for name in ROBUSTNESS + NETWORKS:
+    for name in ROBUSTNESS + NETWORKS + conjecture_why.BLOCKS:
         result[name] = {name: Block(f"{name}.toml")}
     return result
 
@@ -106,8 +108,9 @@ def play(command, fedbits, block, out, more):
 
 def export(fedbits, block, out):
     """Writes the tables of a block that is whole."""
+    kind = conjecture_why if block in conjecture_why.BLOCKS else conjecture_results
     try:
-        conjecture_results.export_block(fedbits, out, RESULTS / block, blocks()[block].num_runs())
+        kind.export_block(fedbits, out, RESULTS / block, blocks()[block].num_runs())
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1
@@ -135,7 +138,7 @@ def page(root):
     def study(name, bits="up"):
         planned = studies()[name]
         return conjecture_page.Study(root / "docs" / "conjecture" / "results", name, list(planned), groups(), bits, next(iter(planned.values())).grids())
-    conjecture_page.write(root / "docs" / "conjecture.md", [study(name) for name in BUDGETS], study(BUDGETS[0], "both"),
+    conjecture_page.write(root / "docs" / "conjecture.md", root / "README.md", [study(name) for name in BUDGETS], study(BUDGETS[0], "both"),
                           [study(name) for name in ROBUSTNESS + NETWORKS])
 
 

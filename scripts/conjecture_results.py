@@ -4,6 +4,7 @@ Each block has a store of its own. What is kept of it are three exported tables,
 is larger than a block, so p-values are adjusted here again, over all blocks of a budget, by the rules of fedbits."""
 import csv
 import io
+import itertools
 import lzma
 import pathlib
 import subprocess
@@ -149,13 +150,19 @@ def counts_by_factor(lines):
 
 
 def separating_factors(lines):
-    """Returns the factors that separate the groups of one pair: each label has one verdict in all of its groups, and not all labels have the same."""
-    found = []
-    for name, labels in counts_by_factor(lines).items():
-        kinds = [tuple(verdict for verdict, count in counted.items() if count) for counted in labels.values()]
-        if all(len(kind) == 1 for kind in kinds) and len(set(kinds)) > 1:
-            found.append(name)
-    return found
+    """Returns the smallest set of one or two factors whose labels decide the verdict of every group of a pair, with the verdict of each combination of
+    labels. Returns ((), {}) if there is none, or if all groups have the same verdict."""
+    if len({verdict_of(line) for line in lines}) < 2:
+        return (), {}
+    for size in (1, 2):
+        for factors in itertools.combinations(FACTORS, size):
+            found = {}
+            for line in lines:
+                labels = tuple(settings_of(line["group"]).get(FACTORS[factor], "") for factor in factors)
+                found.setdefault(labels, set()).add(verdict_of(line))
+            if all(len(verdicts) == 1 for verdicts in found.values()):
+                return factors, {labels: verdicts.pop() for labels, verdicts in found.items()}
+    return (), {}
 
 
 def difference_of(line):
@@ -174,6 +181,14 @@ def settings_of(group):
     return dict(part.split("=", 1) for part in group.replace(", ", ",").split(","))
 
 
+def p_value(line):
+    return f"{float(line['p_holm']):.2g}" if line["p_holm"] != "" else ""
+
+
+def signed(text):
+    return f"{float(text):+.3f}" if text else ""
+
+
 def interval(low, high):
     return f"{float(low):+.3f} to {float(high):+.3f}" if low and high else ""
 
@@ -190,22 +205,22 @@ def group_cells(line):
 
 def slope_cells(line):
     """Returns {title: text} of a slope (H1)."""
-    return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", "seeds": line["seeds"], "slope": f"{float(line['slope']):+.3f}" if line["slope"] else "",
-            "95% interval": interval(line["slope_low"], line["slope_high"]), "p (Holm)": f"{float(line['p_holm']):.2g}", "the conjecture": verdict_of(line)}
+    return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", "seeds": line["seeds"], "slope": signed(line["slope"]),
+            "95% interval": interval(line["slope_low"], line["slope_high"]), "p (Holm)": p_value(line), "the conjecture": verdict_of(line)}
 
 
 def margin_cells(line):
     """Returns {title: text} of the test at the most heterogeneous level (H2)."""
     what = "log ratio" if line["measure"] == "f_gap" else "difference"
-    return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", f"{what} at {line['level']}": f"{float(line['difference']):+.3f}" if line["difference"] else "",
+    return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", f"{what} at {line['level']}": signed(line["difference"]),
             "95% interval": interval(line["difference_low"], line["difference_high"]), f"margin {line['margin']}": margin_result_of(line)}
 
 
 def between_cells(line):
     """Returns {title: text} of a difference of slopes (H3)."""
     return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", "feedbacks": line["between"].split("=", 1)[1],
-            "difference of slopes": f"{float(line['slope']):+.3f}" if line["slope"] else "", "95% interval": interval(line["slope_low"], line["slope_high"]),
-            "p (Holm)": f"{float(line['p_holm']):.2g}", "result": difference_of(line)}
+            "difference of slopes": signed(line["slope"]), "95% interval": interval(line["slope_low"], line["slope_high"]),
+            "p (Holm)": p_value(line), "result": difference_of(line)}
 
 
 def table(lines, cells):

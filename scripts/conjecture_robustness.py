@@ -3,8 +3,8 @@ import conjecture_figures as figures
 import conjecture_results as results
 from svg_charts import forest_chart
 
-NAMES = {"robust-dirichlet": "Dirichlet splits", "robust-quadratics": "quadratics", "robust-momentum": "server momentum", "robust-published": "published rule",
-         "network-core": "perceptron on Fashion-MNIST", "network-low-rank": "low-rank operators", "network-grid": "perceptron, whole grid"}
+NAMES = {"robust-dirichlet": "Dirichlet splits", "robust-quadratics": "quadratics", "robust-momentum": "server momentum",
+         "robust-published": "published rule", "network-core": "perceptron on Fashion-MNIST", "network-low-rank": "low-rank operators", "network-grid": "perceptron, whole grid"}
 CORE = "core (similarity)"
 PAIR = "hard", "top-k"
 
@@ -26,7 +26,8 @@ def agreement(study, core):
     for line in study.slopes:
         if key(line) in core:
             here, there = results.verdict_of(line), results.verdict_of(core[key(line)])
-            found["the same claim" if here == there else "one of the two without a claim" if "no claim" in (here, there) else "the opposite claim"] += 1
+            kind = "the same claim" if here == there else "one of the two without a claim" if "no claim" in (here, there) else "the opposite claim"
+            found[kind] += 1
     return found
 
 
@@ -34,7 +35,8 @@ def robust_text(study, compared):
     """Returns whether the plan calls a part robust: no group has the opposite claim, and more than half have the same."""
     if sum(compared.values()) < len(study.slopes):
         return "nothing is said before the core has run in all of these groups"
-    return "the core is robust to it" if not compared["the opposite claim"] and 2 * compared["the same claim"] > len(study.slopes) else "the core is not robust to it"
+    robust = not compared["the opposite claim"] and 2 * compared["the same claim"] > len(study.slopes)
+    return "the core is robust to it" if robust else "the core is not robust to it"
 
 
 def study_part(study, core):
@@ -66,7 +68,8 @@ def slopes_beside_core(studies, budget):
                 heading = f"{data.split('/')[-1]}, {figures.clients_of({'participation.fraction': fraction})}, {name}"
                 at = data, feedback, fraction
                 rows.append(slope_row(heading, CORE, core.get(at), 0))
-                rows += [slope_row(heading, NAMES[study.name], {key(line): line for line in study.slopes}.get(at), i) for i, study in enumerate(studies, 1)]
+                for i, study in enumerate(studies, 1):
+                    rows.append(slope_row(heading, NAMES[study.name], {key(line): line for line in study.slopes}.get(at), i))
     axis = figures.axis_around([row[2] for row in rows if row[2]], (0.0,))
     return forest_chart("Robustness: slopes of hard threshold against Top-k", "one local step, budget of 5%, with Student's 95% interval", rows, axis,
                         "slope of log(hard / top-k)", names, (0.0,), ("for", "against"))

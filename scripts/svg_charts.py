@@ -164,7 +164,7 @@ def line_chart(title, subtitle, curves, x_label, y_label, x_log=False, y_log=Fal
     return chart.svg()
 
 
-def forest_chart(title, subtitle, rows, x, x_label, names, marks, ends=("", "")):
+def forest_chart(title, subtitle, rows, x, x_label, names, marks=(), ends=("", "")):
     """Returns intervals below each other. Each row is (heading, label, interval, series, result): the heading stands where it differs from the one
     above, the interval is (low, middle, high) or None where there is no result yet, and the series gives the colour, which `names` explains.
     `marks` are values with a line of their own; `ends` says what lies to the left and to the right of the first one."""
@@ -178,8 +178,9 @@ def forest_chart(title, subtitle, rows, x, x_label, names, marks, ends=("", ""))
         chart.text(x.at(tick), bottom + 17, with_unit(tick), "faint", "middle", 12)
     for mark in marks:
         chart.line(x.at(mark), top - 8, x.at(mark), bottom, "mark")
-    chart.text(x.at(marks[0]) - 6, top - 16, ends[0], "faint", "end", 12)
-    chart.text(x.at(marks[0]) + 6, top - 16, ends[1], "faint", "start", 12)
+    if marks:
+        chart.text(x.at(marks[0]) - 6, top - 16, ends[0], "faint", "end", 12)
+        chart.text(x.at(marks[0]) + 6, top - 16, ends[1], "faint", "start", 12)
     chart.text((x.first + x.last) / 2, bottom + 38, x_label, "ink", "middle")
     y = top - 4
     for (heading, label, interval, series, result), is_first in zip(rows, headings):

@@ -3,6 +3,7 @@
 the plan says on lines made up for each case.
 
     conjecture_page_test.py SOURCE"""
+import lzma
 import pathlib
 import shutil
 import subprocess
@@ -12,19 +13,21 @@ import tempfile
 sys.dont_write_bytecode = True
 SOURCE = pathlib.Path(sys.argv[1]).resolve()
 sys.path.insert(0, str(SOURCE / "scripts"))
+import conjecture
 import conjecture_page
 import conjecture_results as results
 
 PAGE, FIGURES = "docs/conjecture.md", "docs/conjecture/figures"
 
 
-def made_in(folder):
-    """Makes the page of a copy of the study, after a change of its text, and returns the copy."""
+def made_in(folder, change=lambda results: None):
+    """Makes the page of a copy of the study, after a change of its text and perhaps of its results, and returns the copy."""
     shutil.copytree(SOURCE / "docs" / "conjecture", folder / "docs" / "conjecture")
-    shutil.copy(SOURCE / PAGE, folder / PAGE)
-    page = (folder / PAGE).read_text()
-    assert "<!-- begin answer -->\n" in page
-    (folder / PAGE).write_text(page.replace("<!-- begin answer -->\n", "<!-- begin answer -->\nnot computed\n"))
+    change(folder / "docs" / "conjecture" / "results")
+    for name in (PAGE, "README.md"):
+        page = (SOURCE / name).read_text()
+        assert "<!-- begin answer -->\n" in page
+        (folder / name).write_text(page.replace("<!-- begin answer -->\n", "<!-- begin answer -->\nnot computed\n"))
     (folder / FIGURES / "left-over.svg").write_text("")
     subprocess.run([sys.executable, "-B", str(SOURCE / "scripts" / "conjecture.py"), "--root", str(folder), "page"], check=True)
     return folder
@@ -33,7 +36,8 @@ def made_in(folder):
 def check_page():
     with tempfile.TemporaryDirectory() as name:
         copy = made_in(pathlib.Path(name))
-        assert (copy / PAGE).read_bytes() == (SOURCE / PAGE).read_bytes(), "docs/conjecture.md is not what `python3 scripts/conjecture.py page` makes"
+        for page in (PAGE, "README.md"):
+            assert (copy / page).read_bytes() == (SOURCE / page).read_bytes(), f"{page} is not what `python3 scripts/conjecture.py page` makes"
         made, committed = ({path.name: path.read_bytes() for path in (root / FIGURES).iterdir()} for root in (copy, SOURCE))
         assert sorted(made) == sorted(committed), sorted(set(made) ^ set(committed))
         changed = [name for name in made if made[name] != committed[name]]
@@ -42,6 +46,31 @@ def check_page():
         hidden = [name for name in made if f"(conjecture/figures/{name})" not in shown]
         assert not hidden, f"the page does not show {hidden}"
     print(f"the page and {len(made)} figures are what the command makes")
+
+
+def play_all(folder):
+    """Adds the blocks that are missing, as copies of one that has run under other labels."""
+    for study, blocks in conjecture.studies().items():
+        for name, block in blocks.items():
+            if (folder / name).exists() or study not in conjecture.BUDGETS + ("robust-published",):
+                continue
+            (folder / name).mkdir()
+            for table in results.TABLES:
+                text = lzma.decompress((folder / "a9a-5-steps-1" / f"{table}.csv.xz").read_bytes()).decode()
+                text = text.replace("libsvm/a9a", block.fixed.get("data.name", "libsvm/a9a")).replace("local.steps=1", f"local.steps={block.fixed.get('local.steps', 1)}")
+                (folder / name / f"{table}.csv.xz").write_bytes(lzma.compress(text.encode(), preset=0))
+
+
+def check_whole():
+    """Checks that the page of a study whose blocks have all run draws conclusions and shows every figure."""
+    with tempfile.TemporaryDirectory() as name:
+        copy = made_in(pathlib.Path(name), play_all)
+        page, drawn = (copy / PAGE).read_text(), [path.name for path in (copy / FIGURES).iterdir()]
+    answer = page[page.index("<!-- begin answer -->"):page.index("<!-- end answer -->")]
+    assert "Provisional" not in answer and "no conclusion yet" not in answer and "All 4 blocks" in answer, answer
+    hidden = [name for name in drawn if f"(conjecture/figures/{name})" not in page]
+    assert not hidden and "robustness.svg" in drawn and "slopes-hard-1.svg" in drawn, (hidden, drawn)
+    print(f"a whole study has conclusions and {len(drawn)} figures")
 
 
 def line(group, slope, p="0.001", why=""):
@@ -64,8 +93,10 @@ def check_counting():
     gains = {**line(groups[0], 1), "measure": "test_accuracy"}
     assert results.verdict_of(gains) == "for" and results.verdict_of(line(groups[0], 1)) == "against"
     by_feedback = [line(at, slope) for at, slope in zip(groups, [-1, -2, 1, 3])]
-    assert results.separating_factors(by_feedback) == ["feedback"], results.separating_factors(by_feedback)
-    assert results.separating_factors([line(at, 1) for at in groups]) == []
+    assert results.separating_factors(by_feedback) == (("feedback",), {("ef14",): "for", ("ef21",): "against"}), results.separating_factors(by_feedback)
+    assert results.separating_factors([line(at, 1) for at in groups]) == ((), {}), "one verdict needs no factor"
+    by_two = results.separating_factors([line(at, slope) for at, slope in zip(groups, [-1, 2, 1, -3])])
+    assert by_two[0] == ("feedback", "local steps") and by_two[1][("ef21", "1")] == "against", by_two
     difference = {**line(groups[0], -2), "other_group": groups[2]}
     assert results.sign_depends(difference, by_feedback)
     assert not results.sign_depends(difference, [line(at, slope) for at, slope in zip(groups, [-1, -2, -1, 3])]), "one sign"
@@ -75,4 +106,5 @@ def check_counting():
 
 
 check_page()
+check_whole()
 check_counting()

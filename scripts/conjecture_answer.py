@@ -1,0 +1,178 @@
+"""What the page and the README of the study say in sentences: the conclusions, what they mean in practice, and three rules of thumb. Every number
+and every turn of a sentence is computed from the lines of a study by the rules of docs/conjecture-plan.md."""
+import math
+import textwrap
+
+import conjecture_figures as figures
+import conjecture_results as results
+
+FOR, AGAINST, NONE = results.VERDICTS
+WORDS = {"hard": "the hard threshold", "top-k": "Top-k", "rounding": "absolute rounding", "three-lc": "3LC"}
+
+
+def words_of(pair):
+    return f"{WORDS[pair[0]]} against {WORDS[pair[1]]}"
+
+
+def title_of(pair):
+    return words_of(pair).removeprefix("the ").capitalize().replace("3lc", "3LC").replace("top-k", "Top-k")
+
+
+def paragraph(text, first="", rest=""):
+    """Returns text in lines of the width of the other pages."""
+    return textwrap.fill(text, 150, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False)
+
+
+def number_of(count, noun):
+    """Returns a number with its noun: "1 group", "3 groups"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def listed(texts):
+    return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
+
+
+def picture(name, text, folder="conjecture"):
+    return f"![{text}]({folder}/figures/{name}.svg)"
+
+
+def verdict_text(counted):
+    return (f"the slope has a claim for the conjecture in {number_of(counted[FOR], 'group')}, against it in {counted[AGAINST]}, "
+            f"and no claim in {counted[NONE]}")
+
+
+def conclusion_text(budget, pair):
+    """Returns the plan's conclusion for a pair."""
+    lines = results.of_pair(budget.slopes, pair)
+    said = verdict_text(results.counts(lines))
+    kind = results.conclusion_of(lines, len(budget.groups))
+    name = f"**{title_of(pair)}**"
+    if kind == "open":
+        return f"{name}: no conclusion yet, {len(lines)} of {len(budget.groups)} groups have run. So far {said}."
+    if kind in ("holds", "fails"):
+        return f"{name}: the conjecture {kind}; {said}."
+    return f"{name}: the conjecture neither holds nor fails in general; {said}. {separation_text(lines)}"
+
+
+def label_text(factor, label):
+    """Returns a label with its factor where it does not speak for itself: "EF14", "a9a", "local steps 10"."""
+    name = figures.FEEDBACKS.get(label, label.split("/")[-1])
+    return name if factor in ("problem", "feedback") else f"{factor} {name}"
+
+
+def separation_text(lines):
+    """Returns which factors decide the claims: all labels but those with the most frequent claim are named."""
+    factors, verdicts = results.separating_factors(lines)
+    if not factors:
+        return "No factor and no two factors decide which it is; a table below counts the groups by factor."
+    usual = max(results.VERDICTS, key=list(verdicts.values()).count)
+    others = [f"{verdict} with {listed([label_text(*pair) for pair in zip(factors, labels)])}"
+              for labels, verdict in verdicts.items() if verdict != usual]
+    return f"What decides is {listed(list(factors))}: {listed(others)}, otherwise {usual}."
+
+
+def state_text(budget):
+    """Returns which blocks have run and which are missing."""
+    if budget.whole():
+        return f"All {len(budget.planned)} blocks of the budget of {budget.name}% have run."
+    missing = ", ".join(f"`{block}`" for block in budget.missing)
+    return (f"**Provisional.** {len(budget.blocks)} of {len(budget.planned)} blocks of the budget of {budget.name}% have run; missing: {missing}. "
+            "P-values are adjusted over the part of the family that has run, and the plan draws no conclusion from a part.")
+
+
+def answer(budget):
+    """Returns the first part of the page: the state, and a conclusion for each pair."""
+    conclusions = [paragraph(conclusion_text(budget, pair), "- ", "  ") for pair in results.pairs_of(budget.slopes)]
+    return paragraph(state_text(budget)) + "\n\n" + "\n".join(conclusions)
+
+
+def short_answer(budget):
+    """Returns the answer in two sentences and one picture, for the README."""
+    parts, kinds = [], {}
+    for pair in results.pairs_of(budget.slopes):
+        lines = results.of_pair(budget.slopes, pair)
+        found, kinds[pair] = results.counts(lines), results.conclusion_of(lines, len(budget.groups))
+        parts.append(f"the gap of {WORDS[pair[0]]} grew against that of {WORDS[pair[1]]} in {found[AGAINST]} of {number_of(len(lines), 'group')} and "
+                     f"shrank in {found[FOR]}")
+    verdicts = {"open": "draws no conclusion yet, because a part of it has not run", "holds": "finds that this holds", "fails": "finds that this fails",
+                "mixed": "finds that this neither holds nor fails in general"}
+    said = list(dict.fromkeys(kinds.values()))
+    verdict = verdicts[said[0]] if len(said) == 1 else listed([f"{verdicts[kind]} for {words_of(pair)}" for pair, kind in kinds.items()])
+    text = ("Sahu et al. (NeurIPS 2021) conjecture that absolute compressors are the better choice when clients differ; a study with a plan written "
+            f"before its runs {verdict}. With growing heterogeneity and at equal bits, {', and '.join(parts)} ([figures, limits and "
+            "commands](docs/conjecture.md)).")
+    about = "Does the hard threshold lose against Top-k as clients differ more? Slopes by group"
+    return paragraph(text) + "\n\n" + picture(f"slopes-hard-{budget.name}", about, "docs/conjecture")
+
+
+# ---- what it means ----
+
+def margin_counts(lines):
+    found = [results.margin_result_of(line) for line in lines]
+    return {kind: found.count(kind) for kind in ("superior", "non-inferior", "not shown")}
+
+
+def better_text(pair, lines):
+    """Returns what somebody with the most different clients finds for one pair."""
+    found, ratios = margin_counts(lines), sorted(math.exp(float(line["difference"])) for line in lines if line["difference"]) or [math.nan]
+    return (f"{WORDS[pair[0]]} ended at {ratios[0]:.2f} to {ratios[-1]:.2f} times the gap of {WORDS[pair[1]]}, which shows it to be better in "
+            f"{found['superior']} of {number_of(len(lines), 'group')}, at least as good within a tenth in {found['non-inferior']} more, and neither in "
+            f"{found['not shown']}")
+
+
+def practice(budget):
+    """Returns one paragraph for somebody who has to choose a compressor."""
+    counted, start = results.counts(budget.slopes), "So far" if budget.missing else "In this study"
+    parts = [better_text(pair, results.of_pair(budget.slopes, pair)) for pair in results.pairs_of(budget.slopes)]
+    return paragraph(
+        f"{start}, growing heterogeneity made the absolute compressor worse relative to its partner in {counted[AGAINST]} of {sum(counted.values())} "
+        f"comparisons, better in {counted[FOR]}, and without a claim in {counted[NONE]}. With the most different clients (similarity 0%) "
+        f"{'; '.join(parts)}. {advice(budget)} Compare the two operators at equal bits, with the feedback, the participation and the local steps of the "
+        "application, and with the threshold tuned there.")
+
+
+def advice(budget):
+    kinds = {results.conclusion_of(results.of_pair(budget.slopes, pair), len(budget.groups)) for pair in results.pairs_of(budget.slopes)}
+    if kinds == {"holds"}:
+        return "That clients differ is a reason to prefer an absolute compressor, as far as this study goes."
+    return "That clients differ is therefore not by itself a reason to prefer the class of absolute compressors."
+
+
+def rule_of_mechanism(budget):
+    found = {pair: margin_counts(results.of_pair(budget.slopes, pair))["superior"] for pair in results.pairs_of(budget.slopes)}
+    best = max(found, key=found.get)
+    others = [f"{WORDS[pair[0]]} than {WORDS[pair[1]]} in {count}" for pair, count in found.items() if pair != best]
+    return (f"**Choose the mechanism, not the class.** At similarity 0% {WORDS[best[0]]} was shown to be better than {WORDS[best[1]]} in "
+            f"{found[best]} of {number_of(len(results.of_pair(budget.slopes, best)), 'group')}, and {listed(others)}.")
+
+
+def rule_of_feedback(budget):
+    """Returns the mean slope of the first pair under each feedback."""
+    pair, by_feedback = results.pairs_of(budget.slopes)[0], {}
+    for line in filter(lambda line: line["slope"], results.of_pair(budget.slopes, pair)):
+        by_feedback.setdefault(results.settings_of(line["group"])["feedback.up"], []).append(float(line["slope"]))
+    ranges = listed([f"{min(found):+.2f} to {max(found):+.2f} under {figures.FEEDBACKS[label]}" for label, found in by_feedback.items()])
+    worst = max(by_feedback, key=lambda label: max(by_feedback[label]))
+    return (f"**Choose the feedback with the compressor.** The slope of {words_of(pair)} was {ranges}: heterogeneity can cost the threshold most under "
+            f"{figures.FEEDBACKS[worst]}.")
+
+
+TUNED = {"hard": "compressor.up.threshold", "rounding": "compressor.up.step"}
+
+
+def rule_of_tuning(runs):
+    """Returns in how many cells the tuned values are not the same at all levels."""
+    cells = {}
+    for run in runs:
+        if run["compressor.up"] in TUNED:
+            thresholds, rates = cells.setdefault((run["compressor.up"], *(run[key] for key in results.FACTORS.values())), (set(), set()))
+            thresholds.add(run[TUNED[run["compressor.up"]]])
+            rates.add(run["local.learning_rate"])
+    changed = [sum(len(found[i]) > 1 for found in cells.values()) for i in range(2)]
+    return (f"**Tune for the clients at hand.** The best threshold or grid step, in units of the gradient, was not the same at all five levels of "
+            f"heterogeneity in {changed[0]} of {number_of(len(cells), 'cell')} of an absolute operator, and the best step size in {changed[1]}.")
+
+
+def rules(budget, runs):
+    texts = rule_of_mechanism(budget), rule_of_feedback(budget), rule_of_tuning(runs)
+    return "\n".join(paragraph(text, f"{i}. ", "   ") for i, text in enumerate(texts, 1))
