@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -25,12 +26,14 @@ template <class V>
 class ShardLayout {
  public:
   static constexpr std::size_t kRowsPerPiece = 4096;
+  static_assert(kRowsPerPiece <= 64 * SparseRows<V>::kRowsPerBlock);  // for Piece::spread
   // Consecutive rows of a piece.
   struct Run {
     std::uint32_t first, count;
   };
   struct Piece {
     std::span<const std::uint32_t> rows;
+    std::uint64_t spread = 0;     // bit b: block b of the rows is one that SparseRows spreads
     std::vector<Run> apart;       // rows that have no list
     SlicedLists columns_of_rows;  // of the other rows; the filler is D
     SlicedLists rows_of_columns;  // the filler is padded(rows)
@@ -82,22 +85,25 @@ std::size_t ShardLayout<V>::stride() const {
 template <class V>
 typename ShardLayout<V>::Piece ShardLayout<V>::piece_of(const Dataset<V>& data, std::span<const std::uint32_t> rows) {
   using Source = SparseRows<V>;
+  const Source source(data);
   const auto count = static_cast<std::uint32_t>(rows.size());
   std::vector<std::uint32_t> in_row(count), in_column(data.num_features);
   std::vector<Run> apart;
+  std::uint64_t spread = 0;
   for (std::uint32_t first = 0; first < count; first += Source::kRowsPerBlock) {
-    const std::uint32_t of_block = std::min<std::uint32_t>(Source::kRowsPerBlock, count - first);
-    std::uint32_t entries = 0;
-    for (std::uint32_t r = first; r < first + of_block; ++r) entries += in_row[r] = entries_of(data, rows[r]).size();
-    if (entries > Source::kFlat) {
-      apart.push_back({first, of_block});
-      std::fill_n(in_row.begin() + first, of_block, 0u);
+    const auto block =
+        source.block(rows.data() + first, static_cast<int>(std::min<std::uint32_t>(Source::kRowsPerBlock, count - first)), {});
+    spread |= std::uint64_t{Source::spreads(block)} << (first / Source::kRowsPerBlock);
+    if (block.entries() > Source::kFlat) {
+      apart.push_back({first, static_cast<std::uint32_t>(block.count)});
       continue;
     }
-    for (std::uint32_t r = first; r < first + of_block; ++r) {
-      if (in_row[r] <= SlicedLists::kShort) continue;
-      apart.push_back({r, 1});
-      in_row[r] = 0;
+    for (int r = 0; r < block.count; ++r) {
+      const std::uint32_t row = first + static_cast<std::uint32_t>(r);
+      if (block.length(r) <= SlicedLists::kShort)
+        in_row[row] = block.length(r);
+      else
+        apart.push_back({row, 1});
     }
   }
   // Calls visit(row, column) for every entry.
@@ -115,6 +121,7 @@ typename ShardLayout<V>::Piece ShardLayout<V>::piece_of(const Dataset<V>& data, 
   };
   const auto by_column = [&](const auto& visit) { for_each_entry([&](std::uint32_t r, std::uint32_t column) { visit(column, r); }); };
   return {.rows = rows,
+          .spread = spread,
           .apart = std::move(apart),
           .columns_of_rows = SlicedLists(in_row, data.num_features, by_row),
           .rows_of_columns = SlicedLists(in_column, static_cast<std::size_t>(padded(static_cast<int>(count))), by_column)};
@@ -188,12 +195,12 @@ class ShardPass {
     const std::size_t count = piece.rows.size();
     for (std::size_t o = 0; o < shape_.O; ++o) {
       double* z = z_ + o * stride_;
+      if (shape_.bias) acc[shape_.weights() + o] = std::accumulate(z, z + count, acc[shape_.weights() + o]);
+      for (std::size_t first = 0; first < count; first += Source::kRowsPerBlock)
+        if ((piece.spread >> (first / Source::kRowsPerBlock) & 1) != 0)
+          for (std::size_t r = first; r < std::min<std::size_t>(count, first + Source::kRowsPerBlock); ++r) z[r] += 0.0;
       z[padded(static_cast<int>(count))] = -0.0;
       piece.rows_of_columns.add_lists(z, acc + o * shape_.D);
-      if (!shape_.bias) continue;
-      double sum = acc[shape_.weights() + o];
-      for (std::size_t r = 0; r < count; ++r) sum += z[r];
-      acc[shape_.weights() + o] = sum;
     }
   }
 

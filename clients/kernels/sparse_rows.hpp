@@ -89,6 +89,11 @@ class SparseRows {
         row_sums<4>(block, product, z);
     }
   }
+  // Returns whether add() spreads z over the entries of the block, which makes +0.0 of -0.0.
+  [[nodiscard]] static bool spreads(const RowBlock& block) {
+    const bool ends_are_foreseen = block.entries() == static_cast<std::uint32_t>(block.count) * block.longest;
+    return block.entries() <= kFlat && block.contiguous && !ends_are_foreseen;
+  }
   void add(const RowBlock& block, const double* z, std::size_t outputs, std::size_t stride, double* acc) const {
     for (std::size_t o = 0; o < outputs; ++o, z += stride, acc += D_) {
       if (block.entries() > kFlat) {
@@ -96,7 +101,7 @@ class SparseRows {
           for (std::uint64_t i = begin_[block.rows[r]]; i < begin_[block.rows[r] + 1]; ++i) acc[column_[i]] += z[r] * value(i);
         continue;
       }
-      if (!block.contiguous || block.entries() == static_cast<std::uint32_t>(block.count) * block.longest) {  // ends are foreseen
+      if (!spreads(block)) {
         for (int r = 0; r < block.count; ++r) scatter_row(z[r], begin_[block.rows[r]], block.length(r), acc);
         continue;
       }

@@ -66,6 +66,23 @@ struct PowerValue {
     return std::bit_cast<T>(bits | (wide < 0 ? std::numeric_limits<Int>::min() : 0)) * scale;
   }
 };
+// The same where no power is smaller than half of the smallest normal number, and none larger than the largest power: then no shift by
+// a variable is needed. For a format without a scale.
+template <class T>
+struct NormalPowerValue {
+  using Int = typename PowerValue<T>::Int;
+  Int offset;  // from the size of a level to the exponent's field
+  [[nodiscard]] static bool holds(const LevelFormat& format) {
+    const std::int64_t smallest = format.min_exponent + std::int64_t{PowerValue<T>::kBias};
+    return !format.has_scale && smallest >= 0 && smallest - format.min_level <= 2 * std::int64_t{PowerValue<T>::kBias} + 1;
+  }
+  T operator()(std::int32_t level) const {
+    const Int wide = level, size = wide < 0 ? -wide : wide, field = size + offset;
+    Int bits = field > 0 ? field << PowerValue<T>::kMantissaBits : PowerValue<T>::kDenormal;
+    bits = size > 0 ? bits : 0;
+    return std::bit_cast<T>(bits | (wide & std::numeric_limits<Int>::min()));
+  }
+};
 
 template <class T>
 struct TwoValue {
@@ -239,6 +256,10 @@ class RowQuantizer {
   template <class Use>
   void with_value(const T* scales, Use use) const {
     if constexpr (requires { typename Quantizer::Map; }) {
+      if constexpr (Quantizer::Map::value == LevelMap::power_of_two) {
+        const LevelFormat& format = message_.level_format;
+        if (NormalPowerValue<T>::holds(format)) return use(NormalPowerValue<T>{format.min_exponent - 1 + PowerValue<T>::kBias});
+      }
       use(value_of<Quantizer::Map::value>(scales));
     } else {
       switch (message_.level_format.map) {

@@ -1,6 +1,7 @@
 // Tests gradients over whole shards of sparse rows of ones: the bits of plain loops, and of the same model without layouts.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -53,7 +54,7 @@ Lists random_lists(std::size_t count, std::size_t longest, std::size_t filler) {
     list.resize(random.below(longest + 1));
     for (auto& index : list) index = static_cast<std::uint32_t>(random.below(filler));
   }
-  lists[count / 2] = {0, 0, 0};
+  lists[count / 2].assign(12, 0);
   return lists;
 }
 
@@ -167,8 +168,8 @@ void expect_bits_of_loops(const LayoutCase& c, bool shuffled, double l2) {
   dynamic_cast<ExpectsShards&>(*arranged).expect_shards(shards);
 
   const auto numbers = random_numbers(loops->layers().size(), 8);
-  std::vector<T> x(numbers.begin(), numbers.end());
-  for (std::size_t j = 0; j < x.size(); j += 5) x[j] = T(-0.0);
+  std::vector<T> x;
+  for (const double number : numbers) x.push_back(static_cast<T>(x.size() % 5 == 0 ? -0.0 : number));
   Workspace workspace;
   Exec exec;
   exec.workspace = &workspace;
@@ -193,6 +194,37 @@ TEST(ShardLayout, GivesTheBitsOfLoopsOverRows) {
         expect_bits_of_loops<double>(c, shuffled, l2);
         expect_bits_of_loops<float>(c, shuffled, l2);
       }
+}
+
+// Feature f > 0 is in the first f rows in order, or in others. Slopes are -0.0 where the margin is large and right, and so is the
+// regulariser's at -0.0. Loops over rows make +0.0 of the slopes of some blocks and not of others.
+TEST(ShardLayout, KeepsTheSignsOfZeros) {
+  constexpr std::size_t kRows = 128, kFeatures = 9;
+  std::vector<PlainRow> rows(kRows);
+  for (std::uint32_t r = 0; r < kRows; ++r) {
+    rows[r] = {r % 64 < 63 ? 1.0 : -1.0, {{0, 1.0}}};
+    for (std::uint32_t f = r % 64 + 1; f < kFeatures; ++f) rows[r].entries.emplace_back(f, 1.0);
+  }
+  const auto data = make_dataset<double>(rows, Storage::sparse, kFeatures);
+  const auto loops = make_model<double>("logistic_regression", {}, data), arranged = make_model<double>("logistic_regression", {}, data);
+  Shard turned = all_rows(kRows), first = all_rows(64);
+  std::reverse(turned.begin() + 64, turned.end());
+  const std::vector<Shard> shards = {first, turned, {first.rbegin(), first.rend()}};
+  dynamic_cast<ExpectsShards&>(*arranged).expect_shards(shards);
+  for (const auto& model : {loops.get(), arranged.get()}) model->set_regulariser(0.1, 0);
+  std::vector<double> x(kFeatures + 1, -0.0);
+  x[0] = 1000;
+  Workspace workspace;
+  Exec exec;
+  exec.workspace = &workspace;
+  std::size_t negative = 0, zeros = 0;
+  for (const Shard& shard : shards) {
+    const auto expected = results_of(*loops, data, x, shard, exec);
+    for (const double v : expected.gradient) zeros += v == 0, negative += v == 0 && std::signbit(v);
+    for (int request = 0; request < 2; ++request) EXPECT_TRUE(results_of(*arranged, data, x, shard, exec) == expected) << request;
+  }
+  EXPECT_GT(zeros, negative);
+  EXPECT_GT(negative, 0u) << "the case has lost its purpose";
 }
 
 TEST(ShardLayout, HasTheSameBitsOnSeveralThreads) {

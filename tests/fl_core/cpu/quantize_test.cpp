@@ -120,6 +120,29 @@ TYPED_TEST(Quantize, RowsEqualTheDefinition) {
   }
 }
 
+TYPED_TEST(Quantize, PowersWithoutAVariableShiftAreThoseOfTheDefinition) {
+  using T = TypeParam;
+  LevelFormat format = format_of(LevelMap::power_of_two);
+  format.bits = sizeof(T) == sizeof(float) ? 9 : 12;
+  format.min_level = 1 - (1 << (format.bits - 1));
+  format.min_exponent = sizeof(T) == sizeof(float) ? -127 : -1023;
+  using Power = detail::NormalPowerValue<T>;
+  ASSERT_TRUE(Power::holds(format));
+  const Power value{format.min_exponent - 1 + detail::PowerValue<T>::kBias};
+  for (std::int32_t level = format.min_level; level <= -format.min_level; ++level)
+    ASSERT_EQ(value(level), level_value(format, level, T(1))) << level;
+  for (const int too_small : {1, 5}) {
+    LevelFormat smaller = format;
+    smaller.min_exponent -= too_small;
+    EXPECT_FALSE(Power::holds(smaller));
+  }
+  LevelFormat larger = format, scaled = format;
+  ++larger.min_exponent;
+  scaled.has_scale = true;
+  EXPECT_FALSE(Power::holds(larger));
+  EXPECT_FALSE(Power::holds(scaled));
+}
+
 // Decides by all the numbers of the segment; levels are those of the format.
 struct ByNumbers {
   std::int32_t min, count;

@@ -6,6 +6,7 @@
 #include "fl_core/ops/cpu/dense.hpp"
 #include "fl_core/ops/cpu/gather.hpp"
 #include "fl_core/ops/cpu/select.hpp"
+#include "fl_core/random/subset_draws.hpp"
 #include "tests/fl_core/cpu/op_cases.hpp"
 
 namespace fl {
@@ -198,6 +199,27 @@ TEST(RandomSubset, HasExactlyKAscendingPositionsAndOneSetPerClientRoundAndSegmen
       EXPECT_TRUE(std::equal(alone.payloads[0].index.begin(), alone.payloads[0].index.end(), block.payloads[1].index.begin()));
     }
   }
+}
+
+// Draws in batches and lists in blocks of words, which a subset of many words needs several of.
+TEST(RandomSubset, IsTheOneOfThePlainAlgorithm) {
+  for (const std::size_t P : {std::size_t{1000}, std::size_t{70001}, std::size_t{200003}})
+    for (const std::size_t k : {std::size_t{100}, P / 50, P / 3, P - 100}) {
+      const std::vector<std::uint32_t> kept = {static_cast<std::uint32_t>(k)}, clients = {3};
+      TestBlock<float> block(1, P, Pattern::zeros);
+      cpu::random_subset_rows<float>(block.exec, model_scope(P), kept, SubsetDraw{11, 2, clients}, block.out());
+      std::vector<bool> drawn(P);
+      draw_subset(RandomStream(11, 3, 2), P, k, [&](std::size_t t) {
+        const bool is_new = !drawn[t];
+        drawn[t] = true;
+        return is_new;
+      });
+      std::vector<std::uint32_t> expected;
+      for (std::size_t j = 0; j < P; ++j)
+        if (drawn[j] != draws_the_others(P, k)) expected.push_back(static_cast<std::uint32_t>(j));
+      const auto& index = block.payloads[0].index;
+      ASSERT_EQ(std::vector<std::uint32_t>(index.begin(), index.end()), expected) << k << " of " << P;
+    }
 }
 
 TEST(RandomSubset, EveryPairIsEquallyLikely) {
