@@ -86,7 +86,8 @@ def test_errors_are_those_of_the_command_line(tmp_path, settings, words):
         fedbits.run("study.toml", out="out", progress=False, **settings)
     changes = [f"--set={one}" for one in fedbits._toml.settings(settings)]
     said = command_line("run", "study.toml", "--out", "out", *changes, status=2).stderr.strip()
-    assert str(caught.value) == said
+    # Other tests register models of their own, which the list of known ones has here.
+    assert str(caught.value).split(" known: ")[0] == said.split(" known: ")[0]
     assert all(word in said for word in words)
     assert caught.value.problems and not (tmp_path / "out").exists()
 
