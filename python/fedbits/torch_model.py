@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import inspect
 import threading
 from typing import Any, Callable
 
@@ -12,7 +11,7 @@ import torch
 
 from fedbits import models
 from fedbits.models import Rows
-from fedbits.registration import register
+from fedbits.registration import _text_of, code_of, register
 
 
 class Model:
@@ -176,14 +175,12 @@ def _digest_of(module: torch.nn.Module, *functions: Any) -> str:
     digest = hashlib.sha256(repr(module).encode())
     for name, tensor in module.state_dict().items():
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode() + tensor.detach().contiguous().numpy().tobytes())
-    for one in [*dict.fromkeys(type(layer) for layer in module.modules()), *functions]:
-        if getattr(one, "__module__", "").split(".")[0] == "torch" or one is None or isinstance(one, str):
-            digest.update(repr(getattr(one, "__name__", one)).encode())
-            continue
-        try:
-            digest.update(inspect.getsource(one).encode())
-        except (OSError, TypeError):
-            digest.update(getattr(one, "__qualname__", type(one).__qualname__).encode())
+    for layer in dict.fromkeys(type(layer) for layer in module.modules()):
+        if layer.__module__.split(".")[0] != "torch":
+            digest.update(code_of(layer).encode())
+    for function in functions:
+        code = getattr(function, "__code__", None)
+        digest.update((repr(getattr(function, "__name__", function)) if code is None else _text_of(code)).encode())
     return digest.hexdigest()[:16]
 
 
