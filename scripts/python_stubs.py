@@ -22,6 +22,7 @@ GLUE = "\N{NO-BREAK SPACE}"  # keeps a parameter on one line
 HEADER = '''"""Written by scripts/python_stubs.py."""
 from typing import Any, Literal, Mapping, Sequence
 
+from fedbits import export as export, plot as plot
 '''
 
 

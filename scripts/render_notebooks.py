@@ -16,12 +16,21 @@ import nbformat
 TOP = pathlib.Path(__file__).resolve().parents[1]
 SOURCES, PAGES = TOP / "examples" / "notebooks", TOP / "docs" / "notebooks"
 MOST_LINES = 40  # of a text output
+WIDE_TABLES = """
+try:
+    import pandas
+    pandas.options.display.width = 150
+except ImportError:
+    pass
+"""
 
 
 def run(path: pathlib.Path) -> nbformat.NotebookNode:
     book = nbformat.read(path, as_version=4)
+    book.cells.insert(0, nbformat.v4.new_code_cell(WIDE_TABLES))
     with tempfile.TemporaryDirectory() as folder:
         nbclient.NotebookClient(book, timeout=1200, kernel_name="python3", resources={"metadata": {"path": folder}}).execute()
+    del book.cells[0]
     return book
 
 

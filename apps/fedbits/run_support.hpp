@@ -52,6 +52,7 @@ struct StudyArguments {
   std::vector<std::string> settings, plugins;
   ModelOutput models;
   bool quiet = false, again = false;
+  bool silent = false;  // prints nothing: the watch hears of every run
   int verbose = 0;
   CheckpointArguments checkpoints;
   Workers workers = Workers::processes;
@@ -102,8 +103,8 @@ struct MachineShare {
   MemoryLimit data_memory = {};    // for one data set
   StatePaging paging{};            // of each run
 };
-// Tunes the cells, with the tuning runs stored in OUT/tuning, and reports the found values on stderr. With workers that are processes, call it
-// before starting any thread.
+// Tunes the cells, with the tuning runs stored in OUT/tuning, and reports the found values on stderr. With workers that are processes, call
+// it before starting any thread.
 void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, const MachineShare& share, bool quiet);
 
 }  // namespace fl

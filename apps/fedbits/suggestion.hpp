@@ -34,9 +34,7 @@ struct Suggestion {
   SuggestArguments asked;  // with the d, gamma and zeta of the scenario's first cell where they were not given
   std::optional<MeasuredThreshold> measured{};
 
-  [[nodiscard]] NoiseAndSpread noise() const {
-    return {.M = asked.noise.M, .sigma = asked.noise.sigma, .zeta = asked.zeta.value_or(0)};
-  }
+  [[nodiscard]] NoiseAndSpread noise() const { return {.M = asked.noise.M, .sigma = asked.noise.sigma, .zeta = asked.zeta.value_or(0)}; }
 };
 
 // Checks the arguments, and reads and runs the scenario if they ask for it. Throws ConfigError with all problems.

@@ -146,6 +146,7 @@ class Display {
         device_(device),
         hashes_(hashes_of(arguments)),
         says_every_run_(!arguments.quiet && arguments.verbose > 0),
+        says_bad_runs_(!arguments.silent),
         table_(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width(), static_cast<std::size_t>(jobs),
                pending) {}
 
@@ -183,7 +184,7 @@ class Display {
   void end(std::size_t cell, const RunRecord& record) {
     const bool good = record.status == RunStatus::done;
     table_.end(worker_of_[cell], good);
-    if (!good || says_every_run_) table_.note(closing_line(record, hashes_));
+    if ((!good && says_bad_runs_) || says_every_run_) table_.note(closing_line(record, hashes_));
     log_.finished(record, JsonLog::Origin::computed);
     watch_.ended(cell, record);
   }
@@ -198,7 +199,7 @@ class Display {
   StudyWatch& watch_;
   const Device device_;
   const Hashes hashes_;
-  const bool says_every_run_;
+  const bool says_every_run_, says_bad_runs_;
   LiveTable table_;
   std::map<std::size_t, std::size_t> worker_of_;
   std::map<std::size_t, std::uint64_t> logged_;  // by cell: the round that was logged last

@@ -1,6 +1,7 @@
 """Written by scripts/python_stubs.py."""
 from typing import Any, Literal, Mapping, Sequence
 
+from fedbits import export as export, plot as plot
 from fedbits._core import ConfigError as ConfigError
 from fedbits._core import DataError as DataError
 from fedbits._core import DeviceError as DeviceError

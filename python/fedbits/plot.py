@@ -124,9 +124,9 @@ def heterogeneity(store: Store | str, measure: str | None = None, *, bits: str =
     """A measure at the bits that all methods reached at all levels, against the measured heterogeneity zeta^2 of the initial model."""
     chart = _Chart(store, methods, None, measure=measure, **options)
     of_measure = chart.measure()
-    zeta = {(cell["panel"], cell["method"]): cell["zeta"]["mean"] for cell in chart.data["cells"]}
-    points = [(zeta.get((one["panel"], one["method"])), one) for one in chart.of_bits(bits)["overLevels"] if chart.shows(one)]
-    points = [(x, one) for x, one in points if x is not None and one["value"]["mean"] is not None]
+    zeta = {(cell["panel"], cell["method"]): cell["zeta"]["mean"] for cell in chart.data["cells"] if cell["zeta"]["mean"] is not None}
+    points = [(zeta[one["panel"], one["method"]], one) for one in chart.of_bits(bits)["overLevels"]
+              if chart.shows(one) and (one["panel"], one["method"]) in zeta and one["value"]["mean"] is not None]
     figure, ((_, axis),) = chart.figure(size, x=r"measured $\zeta^2$", y=of_measure["title"], drawn=[len(points)], is_one=True)
     axis.set_xscale("log" if all(x > 0 for x, _ in points) else "linear")
     if _is_log(scale, of_measure, chart):
@@ -169,10 +169,10 @@ def contrasts(store: Store | str, pairs: str | Sequence[str], measure: str | Non
               size: tuple[float, float] = (3.3, 2.0), **options: Any) -> Any:
     """Slopes of the differences of pairs "A:B" over heterogeneity: left of zero A gains against B (for a loss) as clients differ more."""
     chart = _Chart(store, None, None, measure=measure, contrasts=pairs, **options)
-    families = chart.data.get("contrasts")
-    rows = [row for row in families["families"][0][bits]["slopes"] if row["mean"] is not None] if families else []
-    figure, ((_, axis),) = chart.figure(size, x="slope of " + ("log(A / B)" if rows and families["families"][0][bits]["isLogRatio"] else "A - B"),
-                                        y="", drawn=[len(rows)], is_one=True, has_legend=False)
+    family = chart.data["contrasts"]["families"][0][chart.known_bits(bits, ("up", "both"))] if chart.data["contrasts"] else {"slopes": []}
+    rows = [row for row in family["slopes"] if row["mean"] is not None]
+    figure, ((_, axis),) = chart.figure(size, x="slope of " + ("log(A / B)" if rows and family["isLogRatio"] else "A - B"), y="", drawn=[len(rows)],
+                                        is_one=True, has_legend=False)
     axis.axvline(0, color=_SOFT, linewidth=0.8)
     for place, row in enumerate(reversed(rows)):
         _forest_row(axis, place, {"mean": row["mean"], "t": row["t"], "b": [None, None]}, 1.0,
@@ -209,8 +209,10 @@ def splits(store: Store | str, *, data_folder: str | os.PathLike[str] = "", size
     drawn = [split for split in chart.data["splits"] if not split["missing"]]
     if not drawn:
         raise ValueError("; ".join(split["missing"] for split in chart.data["splits"]) or "this store has no splits to draw")
-    figure = chart.empty((size[0] * min(len(drawn), 3), size[1] * math.ceil(len(drawn) / 3)))
-    for axis, split in zip(figure.subplots(math.ceil(len(drawn) / 3), min(len(drawn), 3), squeeze=False).flat, drawn):
+    rows, columns = math.ceil(len(drawn) / 3), min(len(drawn), 3)
+    figure = chart.empty((size[0] * columns, size[1] * rows))
+    for place, split in enumerate(drawn):
+        axis = figure.add_subplot(rows, columns, place + 1)
         axis.imshow(list(map(list, zip(*split["rows"]))), aspect="auto", cmap="Blues", vmin=0, interpolation="nearest")
         axis.set_title(chart.data["panels"][split["panels"][0]]["title"], fontsize=8)
         axis.set_xlabel("client", fontsize=8)
@@ -224,7 +226,8 @@ def splits(store: Store | str, *, data_folder: str | os.PathLike[str] = "", size
 def save(figure: Any, *paths: str | os.PathLike[str]) -> None:
     """Writes a figure to files such as "x.pdf" and "x.svg": text stays text, and the same figure gives the same bytes."""
     with needed("matplotlib", "fedbits.plot").rc_context({"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "fedbits"}):
-        for path in map(os.fspath, paths):
+        for given in paths:
+            path = os.fspath(given)
             metadata = {"CreationDate": None} if path.endswith(".pdf") else {"Date": None} if path.endswith(".svg") else None
             figure.savefig(path, bbox_inches="tight", metadata=metadata, dpi=200)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
+import warnings
 from typing import Any, Callable, Iterator
 
 
@@ -91,7 +92,9 @@ def listener_of(progress: bool | Callable[[Progress], Any] | None) -> Iterator[_
         return
     if progress is None or progress is True:
         try:
-            from tqdm.auto import tqdm
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of a notebook without widgets, where the bar is text
+                from tqdm.auto import tqdm  # type: ignore[import-untyped]
         except ImportError:
             if progress is True:
                 raise ImportError("progress=True needs the package tqdm: pip install tqdm; a callback needs none") from None

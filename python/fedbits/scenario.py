@@ -75,6 +75,9 @@ class Scenario:
     def __contains__(self, path: str) -> bool:
         return path in self._known
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return self.keys()
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
 

@@ -1,9 +1,9 @@
 // Ctrl-C while C++ runs for Python.
 #pragma once
 
-#include <csignal>
-
 #include <nanobind/nanobind.h>
+
+#include <csignal>
 
 #include "apps/fedbits/run_support.hpp"
 

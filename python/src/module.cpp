@@ -152,6 +152,7 @@ nb::dict as_dict(const Contract& contract) {
 }
 
 NB_MODULE(_core, module) {
+  nb::set_leak_warnings(false);  // a hook that PyTorch holds when Python ends is never destroyed, and its operators neither
   nb::exception<Error> error(module, "Error", PyExc_RuntimeError);
   nb::exception<ConfigError>(module, "ConfigError", error);
   nb::exception<Overflow>(module, "MessageOverflow", error);

@@ -151,7 +151,8 @@ nb::list check_parts(const CheckArguments& arguments) {
   }();
   nb::list rows;
   for (const Checked& one : all)
-    rows.append(nb::make_tuple(one.part.role, one.part.name, one.check.name, one.check.promise, one.findings.count(), one.findings.texts()));
+    rows.append(
+        nb::make_tuple(one.part.role, one.part.name, one.check.name, one.check.promise, one.findings.count(), one.findings.texts()));
   return rows;
 }
 
@@ -162,7 +163,8 @@ void bind_planning(nb::module_& module) {
   module.def("suggest", &suggest_numbers, "options"_a);
   module.def(
       "check_parts",
-      [](std::vector<std::string> names, std::vector<std::string> settings, std::vector<std::string> plugins, std::vector<std::string> only) {
+      [](std::vector<std::string> names, std::vector<std::string> settings, std::vector<std::string> plugins,
+         std::vector<std::string> only) {
         return check_parts({std::move(names), std::move(settings), std::move(plugins), std::move(only)});
       },
       "names"_a, "settings"_a, "plugins"_a, "only"_a);

@@ -28,7 +28,7 @@ void take_study_options(const nb::dict& options, StudyArguments& arguments) {
   take(options, "any_build", arguments.checkpoints.any_build);
   arguments.models.folder = text_of("save_model");
   arguments.models.format = text_of("model_format") == "npy" ? ModelFormat::npy : ModelFormat::safetensors;
-  arguments.quiet = true;
+  arguments.quiet = arguments.silent = true;
   arguments.workers = Workers::threads;  // a process of Python has threads, and must not be forked
 }
 

@@ -1,4 +1,4 @@
-"""The stub file is what the script writes from the registry, and says what mypy needs to know."""
+"""The stub file and the reference are what scripts write, and the stub file says what mypy needs to know."""
 import pathlib
 import re
 import subprocess
@@ -16,6 +16,12 @@ def test_the_stub_file_is_current():
         "python/fedbits/__init__.pyi is stale: scripts/python_stubs.py > python/fedbits/__init__.pyi"
 
 
+def test_the_reference_is_current():
+    printed = subprocess.run([sys.executable, TOP / "scripts" / "python_reference.py"], capture_output=True, text=True, check=True).stdout
+    assert printed == (TOP / "docs" / "python-reference.md").read_text(encoding="utf-8"), \
+        "docs/python-reference.md is stale: scripts/python_reference.py > docs/python-reference.md"
+
+
 def mypy(*arguments) -> str:
     pytest.importorskip("mypy", reason="TOOL MISSING: mypy is not installed, so types were NOT CHECKED")
     done = subprocess.run([sys.executable, "-m", "mypy", "--no-incremental", "--hide-error-context", *arguments], capture_output=True, text=True,
@@ -31,5 +37,6 @@ def test_mypy_accepts_and_refuses_what_the_example_says():
 
 
 def test_the_package_has_no_type_errors():
-    modules = [word for name in ("compressors", "feedbacks", "models", "parts", "registration") for word in ("-m", f"fedbits.{name}")]
+    modules = [word for name in ("_toml", "compressors", "export", "feedbacks", "models", "needed", "parts", "plot", "progress", "registration", "scenario",
+                                            "simulator", "store") for word in ("-m", f"fedbits.{name}")]
     assert "Success: no issues found" in mypy(*modules)
