@@ -197,11 +197,14 @@ def test_the_error_is_what_was_not_sent():
     np.testing.assert_array_equal(feedback.error(0), vector - sent)
 
 
-def test_a_discarded_message_moves_nothing():
-    one, two = make(USES[4]), make(USES[4])
-    one.send(0, vectors_of(9)[0], step_size=0.5)
-    one.discard(0)
+@pytest.mark.parametrize("use", USES, ids=name_of)
+def test_discarded_messages_move_nothing(use):
+    one, two = make(use), make(use)
+    for _ in range(3 * CLIENTS):
+        one.send(0, vectors_of(9)[0], step_size=0.25)
+        one.discard(0)
     assert one.cohort == []
+    one.state_dict()
     for number in range(2):
         assert play(one, number)[0] == play(two, number)[0]
 

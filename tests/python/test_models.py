@@ -63,17 +63,43 @@ def test_options_are_attributes(tmp_path):
 
 
 def test_runs_of_other_code_are_not_taken_for_those_of_this_one(tmp_path):
-    def define(factor):
-        class Changing(Softmax, kind="python_changing"):
-            scale = factor
-        return Changing
-
-    define(1.0)
     study = scenario(model={"kind": "python_changing"})
-    first = fedbits.run(study, out=tmp_path, progress=False)
-    assert len(first.columns("runs")["run"]) == 1
-    define(0.5)
+
+    class Changing(Softmax, kind="python_changing"):
+        pass
+
+    one = fedbits.run(study, out=tmp_path, progress=False)
+    assert len(fedbits.run(study, out=tmp_path, progress=False).columns("runs")["run"]) == 1
+
+    class Changing(Softmax, kind="python_changing"):
+        def loss(self, x, rows):
+            return 2 * super().loss(x, rows)
+
     assert len(fedbits.run(study, out=tmp_path, progress=False).columns("runs")["run"]) == 2
+    code = one.columns("runs")["configuration"][0]["model"]["code"]
+    with pytest.raises(fedbits.ConfigError, match=f"the scenario is of code {code}"):
+        fedbits.run(study, model__code=code, out=tmp_path / "old", progress=False)
+
+
+def test_a_sweep_plays_runs_of_a_model_at_the_same_time(tmp_path):
+    study = scenario(rounds=3, sweep={"seeds": 4})
+    one = fedbits.sweep(study, out=tmp_path / "one", jobs=1, progress=False).columns("rounds")
+    two = fedbits.sweep(study, out=tmp_path / "two", jobs=2, progress=False).columns("rounds")
+    assert sorted(one["train_loss"].astype(float)) == sorted(two["train_loss"].astype(float))
+
+
+@pytest.mark.parametrize("kind", ["python_softmax", "python_alternating"])
+def test_parts_of_python_keep_the_promises_that_are_checked(kind):
+    assert [check.name for check in fedbits.check(kind) if check.findings] == []
+
+
+def test_a_wrong_gradient_is_found():
+    class Doubled(Softmax, kind="python_doubled"):
+        def loss_and_gradient(self, x, rows):
+            loss, gradient = super().loss_and_gradient(x, rows)
+            return loss, 2 * gradient
+
+    assert "gradient" in [check.name for check in fedbits.check("python_doubled") if check.findings]
 
 
 # ---- wrong models ------------------------------------------------------------------------------------------------------------------------
@@ -124,7 +150,8 @@ def test_an_exception_is_the_object_that_was_raised(tmp_path):
 
 def test_a_loss_that_is_not_finite_is_divergence(tmp_path):
     model_that("diverges", lambda x, rows: (np.inf, x * np.inf))
-    store = fedbits.run(scenario(model={"kind": "diverges"}), out=tmp_path, progress=False)
+    with pytest.warns(fedbits.StudyWarning, match="diverged"):
+        store = fedbits.run(scenario(model={"kind": "diverges"}), out=tmp_path, progress=False)
     assert list(store.columns("runs")["status"]) == ["diverged"]
 
 
