@@ -254,6 +254,7 @@ def test_an_interrupt_leaves_the_handler_of_python():
     threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         fedbits.run(STUDY, out="out", progress=False, rounds=100_000, evaluate__every=1000)
+    assert "interrupted" in fedbits.Store("out").columns("runs")["status"]
     assert signal.getsignal(signal.SIGINT) is before
     with pytest.raises(KeyboardInterrupt):
         os.kill(os.getpid(), signal.SIGINT)
