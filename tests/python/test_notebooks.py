@@ -9,7 +9,8 @@ nbformat = pytest.importorskip("nbformat", reason="TOOL MISSING: no nbformat and
 nbclient = pytest.importorskip("nbclient", reason="TOOL MISSING: no nbformat and nbclient here; the notebooks are not run")
 
 NOTEBOOKS = sorted((pathlib.Path(__file__).resolve().parents[2] / "examples" / "notebooks").glob("*.ipynb"))
-NEEDED = {"quickstart": ["pandas", "matplotlib"], "heterogeneity": ["pandas", "matplotlib"], "ddp": ["torch", "matplotlib"]}
+NEEDED = {"quickstart": ["pandas", "matplotlib"], "heterogeneity": ["pandas", "matplotlib"], "ddp": ["torch", "matplotlib"],
+          "torch_model": ["torch", "matplotlib"]}
 
 
 def read(path):
