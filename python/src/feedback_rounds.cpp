@@ -118,9 +118,10 @@ std::vector<std::uint32_t> FeedbackRounds<T>::cohort() const {
 }
 
 template <class T>
-typename FeedbackRounds<T>::Message FeedbackRounds<T>::send(std::uint32_t client, std::span<const T> vector, double step_size) {
+typename FeedbackRounds<T>::Message FeedbackRounds<T>::send(std::uint32_t client, std::span<const T> vector, double step_size,
+                                                            Input input) {
   const std::lock_guard lock(mutex_);
-  require_finite(vector, "the vector");
+  if (input == Input::unknown) require_finite(vector, "the vector");
   if (client >= run_.num_clients)
     throw Error("client is " + std::to_string(client) + "; there are " + std::to_string(run_.num_clients) + ", from 0");
   if (!is_open()) open(step_size);

@@ -65,7 +65,7 @@ class FeedbackRounds {
   // Makes the message of a client in this round from its vector [P]. `step_size` is that of the round. Throws Error for a vector that is
   // not finite, for a client that has sent in this round, and for another step size within a round; Overflow if the message of a finite
   // vector is not finite. Then nothing has been sent.
-  [[nodiscard]] Message send(std::uint32_t client, std::span<const T> vector, double step_size);
+  [[nodiscard]] Message send(std::uint32_t client, std::span<const T> vector, double step_size, Input input = Input::unknown);
   // Forgets the message of a client in this round, which may send another one. Throws Error if there is none.
   void discard(std::uint32_t client);
   // Closes the round: writes the estimate [P] and moves the state. `weights` are those of the cohort, in its order; empty: w_i over their
