@@ -86,13 +86,15 @@ class Feedback:
         """Forgets the message of a client in this round, as if it had been lost: its state does not move, and it may send again."""
         self._rounds.discard(client)
 
-    def receive(self, weights: Sequence[float] | None = None) -> np.ndarray:
+    def receive(self, weights: Sequence[float] | None = None, *, out: np.ndarray | None = None) -> np.ndarray:
         """Returns the server's estimate [P] from the messages of this round, in float64, and closes the round.
 
         weights: of the clients that have sent, in ascending order of their numbers. By default they are their w_i, divided by their sum where
-        not all clients have sent.
+        not all clients have sent.  out: an array [P] of float64 for the estimate; a large one that is used again saves the time of fresh memory.
         """
-        estimate = np.zeros(self.P)
+        estimate = np.empty(self.P) if out is None else out
+        if estimate.dtype != np.float64 or estimate.shape != (self.P,) or not estimate.flags.c_contiguous:
+            raise ValueError(f"out has to be a contiguous array of {self.P} float64")
         self._rounds.receive([] if weights is None else [float(weight) for weight in weights], estimate)
         return estimate
 

@@ -218,6 +218,18 @@ def test_weights_are_those_of_the_clients_that_sent():
     np.testing.assert_array_equal(feedback.receive(weights=[3.0]), [3, 0])
 
 
+def test_an_estimate_may_have_its_array():
+    one, two, out = make(USES[4]), make(USES[4]), np.full(P, np.nan)
+    for number in range(2):
+        for feedback in (one, two):
+            for client in range(CLIENTS):
+                feedback.send(client, vectors_of(number)[client])
+        assert one.receive(out=out) is out
+        np.testing.assert_array_equal(out, two.receive())
+    with pytest.raises(ValueError, match="contiguous array of 17 float64"):
+        one.receive(out=np.zeros(P, np.float32))
+
+
 def test_a_message_has_the_contract_of_its_vector():
     feedback = fedbits.EF21(fedbits.TopK(k=1), num_clients=1, P=4)
     assert feedback.send(0, np.ones(4, np.float32)).contract.delta == 0.25

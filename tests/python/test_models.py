@@ -1,4 +1,6 @@
 """Client models, partitioners and data sets in Python: the same results as those of the simulator, and errors of wrong ones."""
+import pathlib
+import textwrap
 import threading
 
 import numpy as np
@@ -330,3 +332,11 @@ def test_a_study_in_another_thread_uses_parts_of_python(tmp_path):
     thread.start()
     thread.join()
     assert len(results[0]["train_loss"]) == 6
+
+
+def test_the_example_of_the_documents_runs(tmp_path, monkeypatch):
+    page = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
+    section = page[page.index("## Client models"):]
+    monkeypatch.chdir(tmp_path)
+    exec(textwrap.dedent(section[section.index("    class Mean"):section.index("A class with a `kind` is")]), {"fedbits": fedbits})
+    assert list(fedbits.Store("fedbits-out/mean").columns("runs")["status"]) == ["done"]
