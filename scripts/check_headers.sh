@@ -2,7 +2,8 @@
 # Compiles each header alone: a header that leans on what its includer happened to include fails here, by name.
 #
 #   scripts/check_headers.sh [FILE ...]     default: every tracked header but those that a source of the library includes before
-#                                           anything else, which the build has compiled alone by that, and those of the Python
+#                                           anything else, which the build has compiled alone by that, and those of python/, which
+#                                           need nanobind, and those of the Python
 #                                           package, which need nanobind
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -69,6 +69,8 @@ def wandb(store: Store | str, folder: str | os.PathLike[str], *, project: str = 
             for number, values in run.rounds:
                 logged.log(values, step=number)
             logged.summary.update(run.summary)
+    if package.run is None:
+        package.teardown()  # waits until the process that writes has written everything; a run of the caller's would end too
     return Path(folder)
 
 

@@ -56,10 +56,10 @@ class Feedback:
         self._unit = unit
         self._rounds = self._new_rounds()
 
-    def send(self, client: int, vector: Any, *, step_size: float = 1.0) -> Message:
+    def send(self, client: int, vector: Any, *, step_size: float = 1.0, check: bool = True) -> Message:
         """Returns the message of a client in this round. The array or tensor is not copied where the method needs no copy.
 
-        step_size: of the round, for unit="step".
+        step_size: of the round, for unit="step".  check: see Compressor.compress.
         Raises TypeError or ValueError for an array that cannot be used, and Error for a vector that is not finite or a client that has sent in
         this round; nothing has then been sent. If the message of a finite vector is not finite, MessageOverflow is raised, and the client may
         send another vector.
@@ -71,7 +71,7 @@ class Feedback:
             raise ValueError(f"the vector has {array.size} numbers; this feedback was made for {self.P}")
         if not 0 <= client < self.num_clients:
             raise ValueError(f"client is {client}; it must be from 0 to {self.num_clients - 1}")
-        sent = self._rounds.send(client, array, step_size)
+        sent = self._rounds.send(client, array, step_size, not check)
 
         def decode(message: Message) -> Any:
             vectors = [np.empty(self.P, self.dtype) for _ in self.channels]
@@ -86,13 +86,15 @@ class Feedback:
         """Forgets the message of a client in this round, as if it had been lost: its state does not move, and it may send again."""
         self._rounds.discard(client)
 
-    def receive(self, weights: Sequence[float] | None = None) -> np.ndarray:
+    def receive(self, weights: Sequence[float] | None = None, *, out: np.ndarray | None = None) -> np.ndarray:
         """Returns the server's estimate [P] from the messages of this round, in float64, and closes the round.
 
         weights: of the clients that have sent, in ascending order of their numbers. By default they are their w_i, divided by their sum where
-        not all clients have sent.
+        not all clients have sent.  out: an array [P] of float64 for the estimate; a large one that is used again saves the time of fresh memory.
         """
-        estimate = np.zeros(self.P)
+        estimate = np.empty(self.P) if out is None else out
+        if estimate.dtype != np.float64 or estimate.shape != (self.P,) or not estimate.flags.c_contiguous:
+            raise ValueError(f"out has to be a contiguous array of {self.P} float64")
         self._rounds.receive([] if weights is None else [float(weight) for weight in weights], estimate)
         return estimate
 

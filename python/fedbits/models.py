@@ -263,7 +263,7 @@ class Dataset:
             return array, labels.astype(np.float64)
         places = np.searchsorted(self._classes, labels).clip(max=len(self._classes) - 1)
         if not (self._classes[places] == labels).all():
-            raise ValueError(f"{label_name} has {labels[self._classes[places] != labels][0]!r}, which is no class of the training rows")
+            raise ValueError(f"{label_name} has {labels[self._classes[places] != labels][0].item()!r}, which is no class of the training rows")
         return array, places.astype(np.int32)
 
     def _arrays(self, which: str, dtype: str) -> _Arrays | None:

@@ -50,8 +50,12 @@ def curves(store: Store | str, measure: str, *, against: str = "up", methods: Se
     """
     chart = _Chart(store, methods, levels, measure=measure, **options)
     of_measure = chart.measure()
-    return _curve_figure(chart, of_measure["curves"].get(chart.known_bits(against, of_measure["curves"])), of_measure["title"], size,
-                         _is_log(scale, of_measure, chart), against)
+    figure = _curve_figure(chart, of_measure["curves"][chart.known_bits(against, of_measure["curves"])], of_measure["title"], size,
+                           _is_log(scale, of_measure, chart), against)
+    if of_measure["share"]:  # an interval may leave the range of its measure
+        low, high = figure.axes[0].get_ylim()
+        figure.axes[0].set_ylim(max(low, -0.02), min(high, 1.02))
+    return figure
 
 
 def density(store: Store | str, *, methods: Sequence[str] | None = None, levels: Sequence[str] | None = None, size: tuple[float, float] = _SIZE,

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import marshal
 import re
 import threading
+import types
 from typing import Any
 
 from fedbits import _core
@@ -63,18 +63,24 @@ def _code_of_part(part: Any) -> str:
 
 
 def code_of(part: type) -> str:
-    """Returns a digest of the code of a class: of its source, or of its functions where there is no source."""
+    """Returns a digest of the compiled code of a class and of its bases outside of this package. Names and places of files do not count."""
     digest = hashlib.sha256()
     for cls in part.__mro__:
-        if cls.__module__.split(".")[0] in ("fedbits", "builtins"):
+        if cls.__module__.split(".")[0] in ("fedbits", "builtins", "torch"):
             continue
-        try:
-            digest.update(inspect.getsource(cls).encode())
-        except (OSError, TypeError):
-            for name, value in sorted(vars(cls).items()):
-                if inspect.isfunction(value):
-                    digest.update(name.encode() + marshal.dumps(value.__code__))
+        for name, value in sorted(vars(cls).items()):
+            code = getattr(inspect.unwrap(getattr(value, "__func__", getattr(value, "fget", value))), "__code__", None)
+            if code is not None:
+                digest.update(f"{name} {_text_of(code)}".encode())
+            elif isinstance(value, (*_OPTION_TYPES, tuple)) and not name.startswith("__"):
+                digest.update(f"{name} {value!r}".encode())
     return digest.hexdigest()[:16]
+
+
+def _text_of(code: types.CodeType) -> str:
+    """Returns what a function does, as text: its instructions, the names that it uses and its constants."""
+    constants = [_text_of(one) if isinstance(one, types.CodeType) else repr(one) for one in code.co_consts]
+    return f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {constants}"
 
 
 # ---- failures: the core knows that something was raised, and fedbits.run raises it

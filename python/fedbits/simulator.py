@@ -46,8 +46,8 @@ def run(scenario: ScenarioLike, *, progress: _Listener = None, out: _Path | None
     block: clients that are computed together.  materialise: encodes and decodes every message. Neither changes results.
     settings: changes of the scenario's keys.
 
-    Ctrl-C ends the run that is going on as interrupted, with a checkpoint, and raises KeyboardInterrupt; so does an exception of `progress`, which comes
-    out then. The store is whole at every moment, even if the process is killed.
+    Ctrl-C ends the run that is going on as interrupted, with a checkpoint, and raises KeyboardInterrupt, if the main thread called; so does an exception
+    of `progress`, which comes out then. The store is whole at every moment, even if the process is killed.
     Raises ConfigError, with all problems, for a scenario or option that is wrong; DataError for damaged data; StoreError where results cannot be written.
     Runs that fail or diverge are stored as such, and a StudyWarning says why.
     """
@@ -128,14 +128,13 @@ class Check:
         return self.count == 0
 
 
-def check(*parts: str, only: Sequence[str] = (), plugins: Sequence[_Path] = (), **options: Any) -> list[Check]:
+def check(*parts: str, only: Sequence[str] = (), **options: Any) -> list[Check]:
     """Tests parts against the requirements of their role, as `fedbits check`: compressors, models, partitioners and measures.
 
-    parts: their names in a scenario, "top_k".  only: names of checks.  plugins: shared objects with parts of your own.
-    options: options of the parts, k=3. No study may be running meanwhile.
+    parts: their names in a scenario, "top_k".  only: names of checks.  options: options of the parts, k=3. No study may be running meanwhile.
     Raises ConfigError for unknown names, and for a part whose role has no checks.
     """
-    rows = _core.check_parts(list(parts), list(_toml.settings(options)), [os.fspath(one) for one in plugins], list(only))
+    rows = _core.check_parts(list(parts), list(_toml.settings(options)), list(only))
     return [Check(*row) for row in rows]
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import inspect
 import threading
 from typing import Any, Callable
 
@@ -12,7 +11,7 @@ import torch
 
 from fedbits import models
 from fedbits.models import Rows
-from fedbits.registration import register
+from fedbits.registration import _text_of, code_of, register
 
 
 class Model:
@@ -116,12 +115,23 @@ class _Bound(models.Model):
                 loss = self._loss_of(self._module(features), labels)
             weights = list(self._weights.values())
             found = torch.autograd.grad(loss, weights, allow_unused=True)
+            if any(gradient is None for gradient in found):
+                self._require_same_parameters()
             gradients = [torch.zeros_like(one) if gradient is None else gradient for one, gradient in zip(weights, found)]
             torch.cat([gradient.reshape(-1) for gradient in gradients], out=torch.from_numpy(out[:self._num_weights]))
             self._read_statistics(x, out)
             value = loss.item()
         self._require_finite(value, out)
         return value
+
+    def _require_same_parameters(self) -> None:
+        """Raises ValueError for a module that has added, removed or replaced parameters since the run began."""
+        now = {name: one for name, one in self._module.named_parameters() if one.requires_grad}
+        if len(now) != len(self._weights):
+            raise ValueError(f"the module has {len(now)} parameters that require a gradient, and had {len(self._weights)} when the run began")
+        for name, one in self._weights.items():
+            if now.get(name) is not one:
+                raise ValueError(f"the module has replaced its parameter {name!r}, which the simulator sets; change its values instead")
 
     def _read_statistics(self, x: np.ndarray, out: np.ndarray) -> None:
         """Writes what moves the statistics to those of this minibatch: the forward pass has moved them by their rate."""
@@ -137,6 +147,7 @@ class _Bound(models.Model):
             self._module.eval()
             features, labels = self._tensors_of(rows)
             outputs = self._module(features)
+            self._require_same_parameters()
             correct = int((self._model.predict(outputs) == labels).sum()) if counts and self._facts.num_classes > 0 else 0
             return float(self._loss_of(outputs, labels)) * len(rows), correct
 
@@ -176,14 +187,12 @@ def _digest_of(module: torch.nn.Module, *functions: Any) -> str:
     digest = hashlib.sha256(repr(module).encode())
     for name, tensor in module.state_dict().items():
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode() + tensor.detach().contiguous().numpy().tobytes())
-    for one in [*dict.fromkeys(type(layer) for layer in module.modules()), *functions]:
-        if getattr(one, "__module__", "").split(".")[0] == "torch" or one is None or isinstance(one, str):
-            digest.update(repr(getattr(one, "__name__", one)).encode())
-            continue
-        try:
-            digest.update(inspect.getsource(one).encode())
-        except (OSError, TypeError):
-            digest.update(getattr(one, "__qualname__", type(one).__qualname__).encode())
+    for layer in dict.fromkeys(type(layer) for layer in module.modules()):
+        if layer.__module__.split(".")[0] != "torch":
+            digest.update(code_of(layer).encode())
+    for function in functions:
+        code = getattr(function, "__code__", None)
+        digest.update((repr(getattr(function, "__name__", function)) if code is None else _text_of(code)).encode())
     return digest.hexdigest()[:16]
 
 

@@ -80,9 +80,9 @@ void bind_rounds(nb::module_& module, const char* name) {
       .def_prop_ro("channels", &Rounds::channels)
       .def("contract", [](const Rounds& self, std::size_t channel) { return as_dict(self.contract(channel)); })
       .def("send",
-           [](Rounds& self, std::uint32_t client, Vector<const T> vector, double step_size) {
+           [](Rounds& self, std::uint32_t client, Vector<const T> vector, double step_size, bool is_finite) {
              const nb::gil_scoped_release released;
-             return self.send(client, span_of(vector), step_size);
+             return self.send(client, span_of(vector), step_size, is_finite ? Input::finite : Input::unknown);
            })
       .def("discard", &Rounds::discard)
       .def("receive",

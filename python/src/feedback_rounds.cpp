@@ -46,6 +46,20 @@ void check_operators(const Scenario& scenario, const RunMethod<T>& method, const
   if (!problems.empty()) throw ConfigError(std::move(problems));
 }
 
+// Returns the weights of a cohort: those that were given, or w_i over their sum, or w_i itself for all clients.
+std::vector<double> cohort_weights(std::span<const double> given, std::span<const double> population, std::size_t num_clients) {
+  if (!given.empty() && given.size() != population.size())
+    throw Error("there are " + std::to_string(given.size()) + " weights for the messages of " + std::to_string(population.size()) +
+                " clients");
+  const std::span<const double> chosen = given.empty() ? population : given;
+  std::vector<double> weights(chosen.begin(), chosen.end());
+  if (!given.empty() || weights.size() == num_clients) return weights;
+  double sum = 0;
+  for (const double w : weights) sum += w;
+  for (double& w : weights) w *= 1 / sum;
+  return weights;
+}
+
 }  // namespace
 
 void require_no_simulator(const std::string& kind, const FeedbackPlan& plan, const FeedbackNeeds& needs) {
@@ -104,28 +118,39 @@ std::vector<std::uint32_t> FeedbackRounds<T>::cohort() const {
 }
 
 template <class T>
-typename FeedbackRounds<T>::Message FeedbackRounds<T>::send(std::uint32_t client, std::span<const T> vector, double step_size) {
+typename FeedbackRounds<T>::Message FeedbackRounds<T>::send(std::uint32_t client, std::span<const T> vector, double step_size,
+                                                            Input input) {
   const std::lock_guard lock(mutex_);
-  require_finite(vector, "the vector");
+  if (input == Input::unknown) require_finite(vector, "the vector");
   if (client >= run_.num_clients)
     throw Error("client is " + std::to_string(client) + "; there are " + std::to_string(run_.num_clients) + ", from 0");
-  for (const Entry& entry : entries_)
-    if (entry.client == client && entry.counts)
-      throw Error("client " + std::to_string(client) + " has sent in round " + std::to_string(order_.round) + "; receive() closes it");
-  if (entries_.empty()) open(step_size);
+  if (!is_open()) open(step_size);
   if (step_size != order_.step_size) throw Error("the step size changes within round " + std::to_string(order_.round));
-  entries_.push_back({.client = client, .sent = std::make_shared<Sent<T>>(pool_of_payloads_), .payloads = {}});
-  order_.cohort.push_back(client);
-  try {
-    clients_->open_round(order_.cohort);
-    make_message(entries_.size() - 1, vector);
-    require_finite_message(entries_.back());
-  } catch (...) {
-    entries_.pop_back();
-    order_.cohort.pop_back();
-    throw;
+  const std::size_t position = place_of(client);
+  clients_->open_round(order_.cohort);
+  make_message(position, vector);
+  require_finite_message(entries_[position]);
+  entries_[position].counts = true;
+  return entries_[position].sent;
+}
+
+// Returns the position of a client in this round. It has one if its message was discarded or failed.
+template <class T>
+std::size_t FeedbackRounds<T>::place_of(std::uint32_t client) {
+  const auto found = std::ranges::find(entries_, client, &Entry::client);
+  if (found == entries_.end()) {
+    entries_.push_back({.client = client, .sent = nullptr, .payloads = {}});
+    order_.cohort.push_back(client);
+    return entries_.size() - 1;
   }
-  return entries_.back().sent;
+  if (found->counts)
+    throw Error("client " + std::to_string(client) + " has sent in round " + std::to_string(order_.round) + "; receive() closes it");
+  return static_cast<std::size_t>(found - entries_.begin());
+}
+
+template <class T>
+bool FeedbackRounds<T>::is_open() const {
+  return std::ranges::any_of(entries_, &Entry::counts);
 }
 
 template <class T>
@@ -153,6 +178,8 @@ ClientBlock<T> FeedbackRounds<T>::block_of(std::size_t position) {
 template <class T>
 void FeedbackRounds<T>::make_message(std::size_t position, std::span<const T> vector) {
   Entry& entry = entries_[position];
+  entry.sent = std::make_shared<Sent<T>>(pool_of_payloads_);
+  entry.payloads.clear();
   entry.sent->are_channels = true;
   for (const ExchangeChannel<T>& channel : method_.exchange.channels) entry.sent->add(channel.scope, {});
   for (auto& part : entry.sent->parts) entry.payloads.push_back(&part.payload);
@@ -240,16 +267,7 @@ void FeedbackRounds<T>::receive(std::span<const double> weights, std::span<doubl
   ++order_.round;
 }
 
-// Returns the weights of a cohort: w_i over their sum, and w_i itself for all clients.
-static std::vector<double> cohort_weights(std::span<const double> population, std::size_t num_clients) {
-  std::vector<double> weights(population.begin(), population.end());
-  if (weights.size() == num_clients) return weights;
-  double sum = 0;
-  for (const double w : weights) sum += w;
-  for (double& w : weights) w *= 1 / sum;
-  return weights;
-}
-
+// Sums the messages of each channel by both kinds of weights, and lets the feedback make the estimate of them.
 template <class T>
 void FeedbackRounds<T>::aggregate(std::span<const std::size_t> positions, std::span<const double> weights, std::span<double> estimate) {
   RoundOrder sorted = order_;
@@ -257,31 +275,27 @@ void FeedbackRounds<T>::aggregate(std::span<const std::size_t> positions, std::s
   std::vector<double> population;
   for (const std::size_t position : positions) sorted.cohort.push_back(entries_[position].client);
   for (const std::uint32_t client : sorted.cohort) population.push_back(run_.weights[client]);
-  const std::vector<double> cohort =
-      weights.empty() ? cohort_weights(population, run_.num_clients) : std::vector<double>(weights.begin(), weights.end());
-  if (cohort.size() != population.size())
-    throw Error("there are " + std::to_string(cohort.size()) + " weights for the messages of " + std::to_string(population.size()) +
-                " clients");
+  const std::vector<double> cohort = cohort_weights(weights, population, run_.num_clients);
+  const bool needs_population = method_.plan.needs_population && cohort != population;
 
   const std::size_t C = method_.exchange.channels.size();
+  const bool is_estimate = method_.plan.estimate_is_sum && C == 1;
   std::vector<std::vector<const Payload<T>*>> messages(C);
-  std::vector<std::vector<double>> sums(2 * C);
+  std::vector<std::vector<double>> sums(C), sums_of_population(C);
   std::vector<Aggregate> aggregates(C);
   std::vector<ArrivedMessages<T>> arrived;
   for (std::size_t c = 0; c < C; ++c) {
     const Scope& scope = method_.exchange.channels[c].scope;
     for (const std::size_t position : positions) messages[c].push_back(entries_[position].payloads[c]);
     arrived.push_back({scope, messages[c]});
-    const bool is_estimate = method_.plan.estimate_is_sum && C == 1;
-    if (!is_estimate) sums[2 * c].resize(run_.P);
-    const std::span<double> sum = is_estimate ? estimate : std::span(sums[2 * c]);
-    aggregator_.sum(messages[c], cohort, scope, sum);
-    aggregates[c] = {sum, sum};
-    if (is_estimate) return;
-    if (cohort == population || !method_.plan.needs_population) continue;
-    sums[2 * c + 1].resize(run_.P);
-    aggregator_.sum(messages[c], population, scope, sums[2 * c + 1]);
-    aggregates[c].population = sums[2 * c + 1];
+    if (is_estimate) return aggregator_.sum(messages[c], cohort, scope, estimate);
+    sums[c].resize(run_.P);
+    aggregator_.sum(messages[c], cohort, scope, sums[c]);
+    aggregates[c] = {sums[c], sums[c]};
+    if (!needs_population) continue;
+    sums_of_population[c].resize(run_.P);
+    aggregator_.sum(messages[c], population, scope, sums_of_population[c]);
+    aggregates[c].population = sums_of_population[c];
   }
   method_.feedback->receive({RoundView<T>{run_, sorted, {}}, cohort, population, arrived, server_, shared_}, aggregates, estimate);
 }
@@ -316,7 +330,7 @@ bool FeedbackRounds<T>::read_error(std::uint32_t client, std::span<T> out) {
 template <class T>
 void FeedbackRounds<T>::persist(Archive& archive) {
   const std::lock_guard lock(mutex_);
-  if (!entries_.empty()) throw Error("round " + std::to_string(order_.round) + " is open; receive() closes it");
+  if (is_open()) throw Error("round " + std::to_string(order_.round) + " is open; receive() closes it");
   archive.section("feedback");
   archive.value(order_.round);
   clients_->persist(archive);

@@ -65,7 +65,7 @@ class FeedbackRounds {
   // Makes the message of a client in this round from its vector [P]. `step_size` is that of the round. Throws Error for a vector that is
   // not finite, for a client that has sent in this round, and for another step size within a round; Overflow if the message of a finite
   // vector is not finite. Then nothing has been sent.
-  [[nodiscard]] Message send(std::uint32_t client, std::span<const T> vector, double step_size);
+  [[nodiscard]] Message send(std::uint32_t client, std::span<const T> vector, double step_size, Input input = Input::unknown);
   // Forgets the message of a client in this round, which may send another one. Throws Error if there is none.
   void discard(std::uint32_t client);
   // Closes the round: writes the estimate [P] and moves the state. `weights` are those of the cohort, in its order; empty: w_i over their
@@ -83,7 +83,7 @@ class FeedbackRounds {
     std::uint32_t client = 0;
     std::shared_ptr<Sent<T>> sent;
     std::vector<Payload<T>*> payloads;  // by channel
-    bool counts = true;
+    bool counts = false;                // else it failed or was discarded
   };
   // The vector of a client that sends.
   struct Given {
@@ -95,7 +95,9 @@ class FeedbackRounds {
   [[nodiscard]] RoundView<T> view() const { return {run_, order_, {}}; }
   [[nodiscard]] ClientRound<T> client_round() { return {view(), *clients_, shared_}; }
   [[nodiscard]] ClientBlock<T> block_of(std::size_t position);
+  [[nodiscard]] bool is_open() const;
   void open(double step_size);
+  [[nodiscard]] std::size_t place_of(std::uint32_t client);
   void make_message(std::size_t position, std::span<const T> vector);
   void send_channel(const ClientBlock<T>& block, std::size_t channel, Given& given);
   void require_finite_message(const Entry& entry) const;

@@ -111,10 +111,11 @@ void bind_operator(nb::module_& module, const char* name) {
            [](const Op& self, std::uint64_t seed, Vector<T> out) { std::ranges::copy(self.initial_shared(seed), out.data()); })
       .def("compress",
            [key_of](Op& self, Vector<const T> x, std::uint64_t seed, std::uint32_t client, std::uint32_t round, double step_size,
-                    std::optional<Vector<T>> memory, std::optional<Vector<T>> state, std::optional<Vector<T>> shared) {
+                    std::optional<Vector<T>> memory, std::optional<Vector<T>> state, std::optional<Vector<T>> shared, bool is_finite) {
              const std::span<T> kept = span_of(memory), own = span_of(state), common = span_of(shared);
              const nb::gil_scoped_release released;
-             return self.compress(span_of(x), key_of(seed, client, round, step_size), kept, own, common);
+             return self.compress(span_of(x), key_of(seed, client, round, step_size), kept, own, common,
+                                  is_finite ? Input::finite : Input::unknown);
            })
       .def("decode", [key_of](Op& self, const nb::list& phases, std::uint64_t seed, std::uint32_t client, std::uint32_t round,
                               double step_size, std::optional<Vector<T>> shared, Vector<T> out) {

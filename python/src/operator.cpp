@@ -110,8 +110,9 @@ std::vector<T> Operator<T>::initial_shared(std::uint64_t seed) const {
 }
 
 template <class T>
-Sent<T> Operator<T>::compress(std::span<const T> x, const MessageKey& key, std::span<T> memory, std::span<T> state, std::span<T> shared) {
-  require_finite(x, "the vector");
+Sent<T> Operator<T>::compress(std::span<const T> x, const MessageKey& key, std::span<T> memory, std::span<T> state, std::span<T> shared,
+                              Input known) {
+  if (known == Input::unknown) require_finite(x, "the vector");
   const std::lock_guard lock(mutex_);
   Conversation<T> conversation(*op_, scope_, random_key(key.seed), shared);
   conversation.open(key.round, key.step_size);

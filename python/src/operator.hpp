@@ -96,6 +96,9 @@ struct Sent {
   std::shared_ptr<PayloadPool<T>> pool_;
 };
 
+// What the caller knows of a vector: nothing, or that it is finite, so that it need not be read once more.
+enum class Input { unknown, finite };
+
 // The vector that an operator works on: its tensors, and the runs of parameters that are compressed on their own.
 struct Shape {
   std::vector<std::vector<std::size_t>> tensors;  // of the flat vector, in order
@@ -126,7 +129,8 @@ class Operator {
   // Compresses p = memory + x [P], where `memory` may be empty and is overwritten with p - C(p). `state` [state_size] and `shared`
   // [shared_size] are read and overwritten. The memory has to be finite. Throws Error for a vector that is not, and leaves everything as it
   // was. Throws Overflow if the message of a finite vector is not; the memory and the states have then moved. Several threads take turns.
-  [[nodiscard]] Sent<T> compress(std::span<const T> x, const MessageKey& key, std::span<T> memory, std::span<T> state, std::span<T> shared);
+  [[nodiscard]] Sent<T> compress(std::span<const T> x, const MessageKey& key, std::span<T> memory, std::span<T> state, std::span<T> shared,
+                                 Input input = Input::unknown);
   // Writes the vector [P] that the bytes stand for, and moves `shared`. Several threads take turns. Throws Error if they are not a message
   // of this operator.
   void decode(std::span<const std::vector<std::byte>> phases, const MessageKey& key, std::span<T> shared, std::span<T> out);

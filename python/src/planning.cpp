@@ -127,8 +127,7 @@ struct Checked {
 };
 
 std::vector<Checked> run_checks(const CheckArguments& arguments) {
-  const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
-  const std::vector<PartName> parts = parts_to_check(arguments, plugins);
+  const std::vector<PartName> parts = parts_to_check(arguments, {});
   require_known_checks(arguments.only, parts);
   const DefaultsOf defaults(parts);
   set_defaults(parts, arguments.settings);
@@ -163,11 +162,10 @@ void bind_planning(nb::module_& module) {
   module.def("suggest", &suggest_numbers, "options"_a);
   module.def(
       "check_parts",
-      [](std::vector<std::string> names, std::vector<std::string> settings, std::vector<std::string> plugins,
-         std::vector<std::string> only) {
-        return check_parts({std::move(names), std::move(settings), std::move(plugins), std::move(only)});
+      [](std::vector<std::string> names, std::vector<std::string> settings, std::vector<std::string> only) {
+        return check_parts({.names = std::move(names), .settings = std::move(settings), .plugins = {}, .only = std::move(only)});
       },
-      "names"_a, "settings"_a, "plugins"_a, "only"_a);
+      "names"_a, "settings"_a, "only"_a);
 }
 
 }  // namespace fl::python

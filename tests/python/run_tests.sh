@@ -20,12 +20,20 @@ run_tests() {
 }
 
 python3 -m venv --clear "$folder/numpy"
-rm -rf "$folder/wheel"
-# Files one by one, as in every other build here, so that the compiler cache has them.
-"$folder/numpy/bin/pip" wheel --quiet --no-deps --wheel-dir "$folder/wheel" "$source" --config-settings=cmake.define.FL_UNITY_LIBRARY=OFF
+rm -rf "$folder/wheel" "$folder/sdist"
+# The wheel is made of the source distribution, which has to hold all that it needs.
+"$folder/numpy/bin/pip" install --quiet build
+"$folder/numpy/bin/python" -m build --sdist --outdir "$folder/sdist" "$source" >/dev/null
+tar -xzf "$folder"/sdist/*.tar.gz -C "$folder/sdist"
+unpacked=$(echo "$folder"/sdist/*/)
+# Files one by one and by the same names, as in every other build here, so that the compiler cache has them.
+CCACHE_BASEDIR=${unpacked%/} "$folder/numpy/bin/pip" wheel --quiet --no-deps --wheel-dir "$folder/wheel" "$unpacked" \
+  --config-settings=cmake.define.FL_UNITY_LIBRARY=OFF
 wheel=$(echo "$folder"/wheel/*.whl)
+size=$(stat -c %s "$wheel")
+[ "$size" -lt 15000000 ] || { echo "FAILED: the wheel has $size bytes, more than 15 MB"; exit 1; }
 "$folder/numpy/bin/pip" install --quiet --force-reinstall "$wheel[test]"
-run_tests "$folder/numpy" "$source/tests/python" --ignore "$source/tests/python/test_torch.py"
+run_tests "$folder/numpy" "$source/tests/python" --ignore "$source/tests/python/test_torch.py" --ignore "$source/tests/python/test_torch_model.py"
 
 if ! /usr/bin/python3 -c 'import torch' 2>/dev/null; then
   echo "TORCH MISSING: no python3-torch here; the tests of fedbits.torch are skipped"

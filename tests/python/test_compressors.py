@@ -132,6 +132,13 @@ def test_a_vector_that_is_not_finite_leaves_the_memory(compressor):
         np.testing.assert_array_equal(memory.state_dict()[name], array)
 
 
+def test_a_vector_that_is_known_to_be_finite_is_compressed_alike(compressor):
+    one, two = fedbits.Memory(), fedbits.Memory()
+    for number in (1, 2):
+        assert bytes(compressor.compress(MATRIX, round=number, memory=one)) == bytes(compressor.compress(MATRIX, round=number, memory=two, check=False))
+    np.testing.assert_array_equal(one.error, two.error)
+
+
 def test_an_overflow_empties_the_memory():
     memory = fedbits.Memory()
     with pytest.raises(fedbits.MessageOverflow, match="overflows"):

@@ -1,4 +1,6 @@
 """Client models, partitioners and data sets in Python: the same results as those of the simulator, and errors of wrong ones."""
+import pathlib
+import textwrap
 import threading
 
 import numpy as np
@@ -63,17 +65,22 @@ def test_options_are_attributes(tmp_path):
 
 
 def test_runs_of_other_code_are_not_taken_for_those_of_this_one(tmp_path):
-    def define(factor):
-        class Changing(Softmax, kind="python_changing"):
-            scale = factor
-        return Changing
-
-    define(1.0)
     study = scenario(model={"kind": "python_changing"})
-    first = fedbits.run(study, out=tmp_path, progress=False)
-    assert len(first.columns("runs")["run"]) == 1
-    define(0.5)
+
+    class Changing(Softmax, kind="python_changing"):
+        pass
+
+    one = fedbits.run(study, out=tmp_path, progress=False)
+    assert len(fedbits.run(study, out=tmp_path, progress=False).columns("runs")["run"]) == 1
+
+    class Changing(Softmax, kind="python_changing"):
+        def loss(self, x, rows):
+            return 2 * super().loss(x, rows)
+
     assert len(fedbits.run(study, out=tmp_path, progress=False).columns("runs")["run"]) == 2
+    code = one.columns("runs")["configuration"][0]["model"]["code"]
+    with pytest.raises(fedbits.ConfigError, match=f"the scenario is of code {code}"):
+        fedbits.run(study, model__code=code, out=tmp_path / "old", progress=False)
 
 
 def test_a_sweep_plays_runs_of_a_model_at_the_same_time(tmp_path):
@@ -325,3 +332,11 @@ def test_a_study_in_another_thread_uses_parts_of_python(tmp_path):
     thread.start()
     thread.join()
     assert len(results[0]["train_loss"]) == 6
+
+
+def test_the_example_of_the_documents_runs(tmp_path, monkeypatch):
+    page = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
+    section = page[page.index("## Client models"):]
+    monkeypatch.chdir(tmp_path)
+    exec(textwrap.dedent(section[section.index("    class Mean"):section.index("A class with a `kind` is")]), {"fedbits": fedbits})
+    assert list(fedbits.Store("fedbits-out/mean").columns("runs")["status"]) == ["done"]

@@ -1,15 +1,20 @@
-"""The notebooks of examples/ run from the first to the last cell, in a folder of their own, and are stored without outputs."""
+"""The notebooks of examples/ run from the first to the last cell, in a folder of their own, and are stored without outputs. The stop button of a
+notebook ends a study."""
 import importlib.util
 import pathlib
 import shutil
 
 import pytest
 
+import fedbits
+from studies import STUDY
+
 nbformat = pytest.importorskip("nbformat", reason="TOOL MISSING: no nbformat and nbclient here; the notebooks are not run")
 nbclient = pytest.importorskip("nbclient", reason="TOOL MISSING: no nbformat and nbclient here; the notebooks are not run")
 
 NOTEBOOKS = sorted((pathlib.Path(__file__).resolve().parents[2] / "examples" / "notebooks").glob("*.ipynb"))
-NEEDED = {"quickstart": ["pandas", "matplotlib"], "heterogeneity": ["pandas", "matplotlib"], "ddp": ["torch", "matplotlib"]}
+NEEDED = {"quickstart": ["pandas", "matplotlib"], "heterogeneity": ["pandas", "matplotlib"], "ddp": ["torch", "matplotlib"],
+          "torch_model": ["torch", "matplotlib"]}
 
 
 def read(path):
@@ -35,3 +40,27 @@ def test_a_notebook_runs(path, tmp_path):
     nbclient.NotebookClient(book, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
     figures = [output for cell in book.cells if cell.cell_type == "code" for output in cell.outputs if "image/png" in output.get("data", {})]
     assert figures
+
+
+LONG = """
+import fedbits
+store = fedbits.run(STUDY, out="out", rounds=100_000, evaluate={"every": 1000}, progress=lambda at: print(at.event, flush=True))
+"""
+
+
+def test_the_stop_button_ends_a_study(tmp_path):
+    from jupyter_client.manager import start_new_kernel
+
+    manager, client = start_new_kernel(kernel_name="python3", cwd=str(tmp_path))
+    try:
+        client.execute(f"STUDY = {STUDY!r}" + LONG)
+        while True:  # until rounds are played
+            message = client.get_iopub_msg(timeout=60)
+            if message["msg_type"] == "stream" and "round" in message["content"]["text"]:
+                break
+        manager.interrupt_kernel()
+        assert client.get_shell_msg(timeout=60)["content"]["ename"] == "KeyboardInterrupt"
+        assert "interrupted" in fedbits.Store(tmp_path / "out").columns("runs")["status"]
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)

@@ -86,7 +86,8 @@ def test_errors_are_those_of_the_command_line(tmp_path, settings, words):
         fedbits.run("study.toml", out="out", progress=False, **settings)
     changes = [f"--set={one}" for one in fedbits._toml.settings(settings)]
     said = command_line("run", "study.toml", "--out", "out", *changes, status=2).stderr.strip()
-    assert str(caught.value) == said
+    # Other tests register models of their own, which the list of known ones has here.
+    assert str(caught.value).split(" known: ")[0] == said.split(" known: ")[0]
     assert all(word in said for word in words)
     assert caught.value.problems and not (tmp_path / "out").exists()
 
@@ -253,6 +254,7 @@ def test_an_interrupt_leaves_the_handler_of_python():
     threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         fedbits.run(STUDY, out="out", progress=False, rounds=100_000, evaluate__every=1000)
+    assert "interrupted" in fedbits.Store("out").columns("runs")["status"]
     assert signal.getsignal(signal.SIGINT) is before
     with pytest.raises(KeyboardInterrupt):
         os.kill(os.getpid(), signal.SIGINT)

@@ -151,6 +151,31 @@ def test_what_a_module_raises_comes_out(tmp_path) -> None:
     assert list(fedbits.Store(tmp_path).columns("runs")["status"]) == ["failed"]
 
 
+class Changing(torch.nn.Module):
+    """Changes its parameters in training, as `change` does."""
+
+    def __init__(self, change) -> None:
+        super().__init__()
+        self.linear, self.change = torch.nn.Linear(112, 2), change
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.training:
+            self.change(self)
+        return self.linear(x)
+
+
+@pytest.mark.parametrize("change, text", [
+    (lambda module: setattr(module, "more", torch.nn.Linear(1, 1)), "has 4 parameters that require a gradient, and had 2"),
+    (lambda module: setattr(module.linear, "weight", torch.nn.Parameter(module.linear.weight.detach().clone())), "has replaced its parameter 'linear.weight'"),
+    (lambda module: setattr(module, "linear", torch.nn.Linear(112, 2, bias=False)), "has 1 parameters that require a gradient, and had 2"),
+])
+def test_a_module_that_changes_its_parameters_is_refused(change, text, tmp_path) -> None:
+    fedbits.torch.Model(Changing(change), kind="torch_changing")
+    with pytest.raises(ValueError, match=text):
+        run(scenario(model={"kind": "torch_changing"}), tmp_path)
+    assert list(fedbits.Store(tmp_path).columns("runs")["status"]) == ["failed"]
+
+
 def test_a_loss_of_many_numbers_is_refused(tmp_path) -> None:
     fedbits.torch.Model(network(), lambda outputs, labels: outputs, kind="torch_losses")
     with pytest.raises(TypeError, match="a tensor of one number"):
