@@ -101,7 +101,8 @@ def records_of(path):
             yield record
 
 
-SMALL = {"name": "few", "rounds": 3, "data": {"name": "mushrooms"}, "partition": {"kind": "shuffled", "clients": 4}, "model": {"kind": "logistic_regression", "l2": 0.01},
+SMALL = {"name": "few", "rounds": 3, "data": {"name": "mushrooms"}, "partition": {"kind": "shuffled", "clients": 4},
+         "model": {"kind": "logistic_regression", "l2": 0.01},
          "local": {"kind": "gradient", "learning_rate": 0.5}}
 
 
