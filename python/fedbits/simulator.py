@@ -27,6 +27,9 @@ _Path = str | os.PathLike[str]
 _Listener = bool | Callable[[Progress], Any] | None
 
 _MOST_WARNINGS = 5  # of runs that failed or diverged
+# Those of the command line's options.
+_RANGES = {"threads": (1, 4096), "jobs": (1, 4096), "seconds": (0, 3600), "most": (1, 1_000_000), "checkpoint_rounds": (0, 2**63),
+           "checkpoint_minutes": (0, 1e6), "block": (0, 2**32 - 1)}
 
 
 def run(scenario: ScenarioLike, *, progress: _Listener = None, out: _Path | None = None, data_folder: _Path | None = None, resume: bool = False,
@@ -154,8 +157,15 @@ def _play(study: Callable[..., tuple[str, list[str]]], scenario: ScenarioLike, p
 
 
 def _options(scenario: ScenarioLike, settings: dict[str, Any], **options: Any) -> dict[str, Any]:
-    """Returns the options of the extension module, without those that are None."""
+    """Returns the options of the extension module, without those that are None. Raises ConfigError for values out of their range."""
     given = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in options.items() if value is not None}
+    for name, (least, most) in _RANGES.items():
+        if name in given and not least <= given[name] <= most:
+            raise _core.ConfigError(f"{name}: must be from {least} to {most}, is {given[name]}")
+    if given.get("resume") and given.get("again"):
+        raise _core.ConfigError("again: repeats what resume continues; give one of them")
+    if given.get("model_format", "npy") not in ("npy", "safetensors"):
+        raise _core.ConfigError(f"model_format: must be one of npy, safetensors; is {given['model_format']!r}")
     source = source_of(scenario)
     return given | source | {"settings": [*source["settings"], *_toml.settings(settings)]}
 

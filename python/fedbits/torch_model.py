@@ -66,8 +66,9 @@ class _Bound(models.Model):
         self._module = copy.deepcopy(model.module)
 
     def _bind(self, facts: dict[str, Any]) -> list[tuple[str, int, int, float]]:
-        self._module.to(getattr(torch, facts["dtype"]))
+        self._module.to(getattr(torch, facts["dtype"])).train()
         self._weights = {name: one for name, one in self._module.named_parameters() if one.requires_grad}
+        self._tensors = list(self._weights.values())
         self._statistics = _statistics_of(self._module)
         tensors = super()._bind(facts)
         self._draws = any("Dropout" in type(one).__name__ for one in self._module.modules())
@@ -105,7 +106,7 @@ class _Bound(models.Model):
     def _gradient(self, x: np.ndarray, rows: Rows, out: np.ndarray) -> float:
         with self._lock:
             np.copyto(self._point, x)
-            self._module.train(rows.seed is not None or bool(self._statistics))
+            self._set_mode(rows.seed is not None or bool(self._statistics))
             features, labels = self._tensors_of(rows)
             if self._draws and rows.seed is not None:
                 with torch.random.fork_rng(devices=[]):
@@ -113,16 +114,22 @@ class _Bound(models.Model):
                     loss = self._loss_of(self._module(features), labels)
             else:
                 loss = self._loss_of(self._module(features), labels)
-            weights = list(self._weights.values())
-            found = torch.autograd.grad(loss, weights, allow_unused=True)
-            if any(gradient is None for gradient in found):
-                self._require_same_parameters()
-            gradients = [torch.zeros_like(one) if gradient is None else gradient for one, gradient in zip(weights, found)]
-            torch.cat([gradient.reshape(-1) for gradient in gradients], out=torch.from_numpy(out[:self._num_weights]))
+            self._write_gradient(torch.autograd.grad(loss, self._tensors, allow_unused=True), out)
             self._read_statistics(x, out)
             value = loss.item()
         self._require_finite(value, out)
         return value
+
+    def _set_mode(self, trains: bool) -> None:
+        if self._module.training != trains:  # a walk over all layers
+            self._module.train(trains)
+
+    def _write_gradient(self, found: tuple[torch.Tensor | None, ...], out: np.ndarray) -> None:
+        """Writes the gradients of the weights one after another; that of a parameter which the loss does not use is zero."""
+        if any(gradient is None for gradient in found):
+            self._require_same_parameters()
+        pieces = [torch.zeros_like(one).view(-1) if gradient is None else gradient.reshape(-1) for one, gradient in zip(self._tensors, found)]
+        torch.cat(pieces, out=torch.from_numpy(out[:self._num_weights]))
 
     def _require_same_parameters(self) -> None:
         """Raises ValueError for a module that has added, removed or replaced parameters since the run began."""
@@ -144,7 +151,7 @@ class _Bound(models.Model):
     def _loss(self, x: np.ndarray, rows: Rows, counts: bool) -> tuple[float, int]:
         with self._lock, torch.no_grad():
             np.copyto(self._point, x)
-            self._module.eval()
+            self._set_mode(False)
             features, labels = self._tensors_of(rows)
             outputs = self._module(features)
             self._require_same_parameters()

@@ -10,7 +10,11 @@ namespace nb = nanobind;
 namespace fl::python {
 
 void take_study_options(const nb::dict& options, StudyArguments& arguments) {
-  const auto text_of = [&](const char* name) { return options.contains(name) ? nb::cast<std::string>(options[name]) : std::string(); };
+  const auto text_of = [&](const char* name) {
+    std::string text;
+    take(options, name, text);
+    return text;
+  };
   if (options.contains("text"))
     arguments.text = ScenarioText{.text = text_of("text"), .name = text_of("name"), .folder = text_of("folder")};
   take(options, "file", arguments.file);

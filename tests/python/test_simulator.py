@@ -111,6 +111,23 @@ def test_a_value_that_no_option_can_take_is_refused(value):
     assert not os.path.exists("out")
 
 
+@pytest.mark.parametrize("options, error, words", [
+    ({"threads": 0}, fedbits.ConfigError, "threads: must be from 1 to 4096, is 0"),
+    ({"checkpoint_minutes": float("nan")}, fedbits.ConfigError, "checkpoint_minutes: must be from 0"),
+    ({"resume": True, "again": True}, fedbits.ConfigError, "give one of them"),
+    ({"model_format": "npz"}, fedbits.ConfigError, "must be one of npy, safetensors; is 'npz'"),
+    ({"device": "gpu"}, fedbits.ConfigError, "did you mean 'cpu'"),
+    ({"state_memory": "2Q"}, fedbits.ConfigError, "such as 8G or 500M"),
+    ({"jobs": 3}, fedbits.ConfigError, "jobs: unknown key"),
+    ({"out": 3}, TypeError, "out has a value of the wrong type: 3"),
+    ({"threads": "two"}, TypeError, ""),
+])
+def test_an_option_out_of_its_range_is_named(options, error, words):
+    with pytest.raises(error, match=words):
+        fedbits.run(STUDY, progress=False, **{"out": "out"} | options)
+    assert not os.path.exists("out")
+
+
 def test_a_file_that_is_not_there_is_named():
     with pytest.raises(fedbits.Error, match="missing.toml"):
         fedbits.run("missing.toml")
