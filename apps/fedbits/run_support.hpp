@@ -45,17 +45,22 @@ struct CheckpointArguments {
   bool resume = false, any_build = false;
 };
 
+// How a study uses the machine.
+struct MachineArguments {
+  std::string device = "cpu", state_memory, state_folder;
+  Workers workers = Workers::processes;
+};
+
 // Options of both commands.
-struct StudyArguments {
+struct StudyArguments : MachineArguments {
   std::optional<ScenarioText> text{};  // a scenario in the place of the file
-  std::string file, out, data, device = "cpu", state_memory, state_folder, log_json, status;
+  std::string file, out, data, log_json, status;
   std::vector<std::string> settings, plugins;
   ModelOutput models;
   bool quiet = false, again = false;
   bool silent = false;  // prints nothing: the watch hears of every run
   int verbose = 0;
   CheckpointArguments checkpoints;
-  Workers workers = Workers::processes;
 };
 // Reads the cells of the scenario. With a catalog, data sets and files that are not there are problems.
 [[nodiscard]] std::vector<Cell> cells_of(const StudyArguments& arguments, const DataCatalog* catalog);

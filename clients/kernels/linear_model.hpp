@@ -16,7 +16,6 @@
 #include <string>
 #include <vector>
 
-#include "clients/expects_shards.hpp"
 #include "clients/kernels/gram.hpp"
 #include "clients/kernels/row_passes.hpp"
 #include "clients/kernels/shard_layouts.hpp"
@@ -37,7 +36,7 @@ template <class X, class Visit>
 }
 
 template <class T, class Self>
-class LinearModel : public Model<T>, public SecondOrder, public LossWithGradient<T>, public ExpectsShards {
+class LinearModel : public Model<T>, public SecondOrder, public LossWithGradient<T>, public ShardLayouts<T> {
  public:
   explicit LinearModel(bool bias) { shape_.bias = bias; }
 
@@ -48,9 +47,6 @@ class LinearModel : public Model<T>, public SecondOrder, public LossWithGradient
     shape_.O = static_cast<Self&>(*this).check(data);
     shape_.D = data.num_features;
     this->data_ = &data;
-  }
-  void expect_shards(std::span<const Shard> shards) override {
-    if (this->data_->is_sparse) layouts_.expect(shards);
   }
   [[nodiscard]] LayerTable layers() const override {
     LayerTable table;
@@ -88,7 +84,8 @@ class LinearModel : public Model<T>, public SecondOrder, public LossWithGradient
     if (correct != nullptr) *correct = 0;
     return self().with_link(data, [&](const auto& link) {
       if (&data == this->data_ && correct == nullptr)
-        if (const ShardLayout<T>* layout = layouts_.find(data, rows)) return add_shard_gradient(exec, *layout, link, x, 1.0, nullptr, true);
+        if (const ShardLayout<T>* layout = this->layout_of(data, rows))
+          return add_shard_gradient(exec, *layout, link, x, 1.0, nullptr, true);
       return with_source(data, [&](const auto& source) {
         Workspace::Frame frame(*exec.workspace);
         return sum_losses(source, shape_, link, x, RowSet{rows}, block(frame, source), correct);
@@ -173,7 +170,6 @@ class LinearModel : public Model<T>, public SecondOrder, public LossWithGradient
   [[nodiscard]] Extremes gram_extremes(const Source& source, RowSet set) const;
 
   LinearShape shape_;
-  ShardLayouts<T> layouts_;  // none unless rows are sparse
 };
 
 // Adds up the slopes of all rows before it divides the sum by the number of rows. Sums of integers are exact, so that entries of the
@@ -194,7 +190,7 @@ double LinearModel<T, Self>::one_gradient(const Exec& exec, const Source& source
   else
     std::fill_n(acc, P, 0.0);
   const double scale = is_exact ? over_n : 1.0;
-  const ShardLayout<T>* layout = layouts_.find(*this->data_, of.rows);
+  const ShardLayout<T>* layout = this->layout_of(*this->data_, of.rows);
   const double total = layout != nullptr
                            ? add_shard_gradient(exec, *layout, link, x, scale, acc, of.with_losses)
                            : add_gradient(source, shape_, link, x, RowSet{of.rows}, scale, acc, room.z, of.with_losses, of.after);

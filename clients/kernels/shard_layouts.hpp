@@ -1,6 +1,6 @@
 // The layouts of the shards of a model that is asked for gradients over whole shards again and again (shard_layout.hpp).
 //
-// The second request for a shard makes its layout, so that a run that measures once does not pay for it. Thread-safe after expect().
+// The second request for a shard makes its layout, so that a run that measures once does not pay for it. Thread-safe after expect_shards().
 #pragma once
 
 #include <atomic>
@@ -10,22 +10,23 @@
 #include <span>
 #include <unordered_map>
 
+#include "clients/expects_shards.hpp"
 #include "clients/kernels/shard_layout.hpp"
 
 namespace fl::kernels {
 
 template <class V>
-class ShardLayouts {
+class ShardLayouts : public ExpectsShards {
  public:
-  // Shards, which outlive this object and do not change. Small ones are ignored.
-  void expect(std::span<const Shard> shards) {
+  // Small shards are ignored.
+  void expect_shards(std::span<const Shard> shards) override {
     entries_.clear();
     for (const Shard& shard : shards)
       if (shard.size() >= kLeastRows) entries_.try_emplace(shard.data()).first->second.num_rows = shard.size();
   }
   // Returns the layout of `rows`, or null if they are not an expected shard, were not asked for before, or have none.
-  [[nodiscard]] const ShardLayout<V>* find(const Dataset<V>& data, std::span<const std::uint32_t> rows) const {
-    if (rows.size() < kLeastRows) return nullptr;
+  [[nodiscard]] const ShardLayout<V>* layout_of(const Dataset<V>& data, std::span<const std::uint32_t> rows) const {
+    if (!data.is_sparse || rows.size() < kLeastRows) return nullptr;
     const auto found = entries_.find(rows.data());
     if (found == entries_.end() || found->second.num_rows != rows.size()) return nullptr;
     const Entry& entry = found->second;

@@ -12,11 +12,11 @@
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/config/rule_field.hpp"
-#include "fl_core/data/data_generator.hpp"
 #include "fl_core/data/partitioner.hpp"
 #include "fl_core/state/checksum.hpp"
 #include "scenarios/data/feature_shift.hpp"
 #include "scenarios/data/find_file.hpp"
+#include "scenarios/data/generate.hpp"
 #include "scenarios/data/hold_out.hpp"
 #include "scenarios/data/memory_limit.hpp"
 #include "scenarios/experiment/model_file.hpp"
@@ -57,11 +57,7 @@ LoadedData<T> load(const Scenario& scenario, const DataCatalog& catalog, const s
     // Repetitive text may have a single continuation; a table with one class is a mistake.
     if (scenario.data.labels == LabelKind::classes && data.train.vocabulary.size == 0) validate_for_classification(data.train);
   } else {
-    const auto generator = make_part<DataGenerator<T>>("data", synthetic.kind, synthetic.options, Device::cpu, kPrecisionOf<T>);
-    data.train = generator->generate(scenario.seeds.data);
-    data.test = generator->generate_test(scenario.seeds.data);
-    data.train_where = "synthetic";
-    if (data.test) data.test_where = "synthetic";
+    data = generate_data<T>(synthetic, scenario.seeds.data);
   }
   return data;
 }
@@ -327,7 +323,7 @@ void FederatedProblem<T>::bind(const Scenario& scenario) {
     throw key_error("model.kind", spec.part.kind + " cannot read data set \"" + train().name +
                                       "\", whose features are tokens; a neural network with an embedding can");
   model_->bind(train());
-  if (auto* model = dynamic_cast<ExpectsShards*>(model_.get())) model->expect_shards(split_.shards);
+  if (auto* model = dynamic_cast<ExpectsShards*>(model_.get()); model != nullptr && train().is_sparse) model->expect_shards(split_.shards);
   layers_ = model_->layers();
   // The model, a client's vector, its gradient, and the server's sum in double.
   require_memory(static_cast<double>(P()) * static_cast<double>(3 * sizeof(T) + sizeof(double)),

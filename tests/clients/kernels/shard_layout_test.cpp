@@ -244,15 +244,15 @@ TEST(ShardLayouts, AreMadeAtTheSecondRequestForAShard) {
   const auto data = make_dataset<double>(rows_of_ones(400, 40, 7, 20, 2), Storage::sparse, 40);
   const std::vector<Shard> shards = contiguous_blocks(all_rows(400), 2);
   ShardLayouts<double> layouts;
-  layouts.expect(shards);
-  EXPECT_EQ(layouts.find(data, shards[0]), nullptr);
-  const auto* layout = layouts.find(data, shards[0]);
+  layouts.expect_shards(shards);
+  EXPECT_EQ(layouts.layout_of(data, shards[0]), nullptr);
+  const auto* layout = layouts.layout_of(data, shards[0]);
   ASSERT_NE(layout, nullptr);
-  EXPECT_EQ(layouts.find(data, shards[0]), layout);
+  EXPECT_EQ(layouts.layout_of(data, shards[0]), layout);
   for (int request = 0; request < 3; ++request) {
     const Shard equal = shards[0];
-    EXPECT_EQ(layouts.find(data, equal), nullptr) << "rows elsewhere, which may change";
-    EXPECT_EQ(layouts.find(data, std::span(shards[0]).first(150)), nullptr) << "a part of a shard";
+    EXPECT_EQ(layouts.layout_of(data, equal), nullptr) << "rows elsewhere, which may change";
+    EXPECT_EQ(layouts.layout_of(data, std::span(shards[0]).first(150)), nullptr) << "a part of a shard";
   }
 }
 
@@ -260,9 +260,9 @@ TEST(ShardLayouts, AreMadeAtTheSecondRequestForAShard) {
 TEST(ShardLayouts, AreMadeWhereTheyPay) {
   const auto makes_one = [](const Dataset<double>& data, const std::vector<Shard>& shards) {
     ShardLayouts<double> layouts;
-    layouts.expect(shards);
-    static_cast<void>(layouts.find(data, shards[0]));
-    return layouts.find(data, shards[0]) != nullptr;
+    layouts.expect_shards(shards);
+    static_cast<void>(layouts.layout_of(data, shards[0]));
+    return layouts.layout_of(data, shards[0]) != nullptr;
   };
   const auto rows = rows_of_ones(400, 40, 7, 20, 2);
   EXPECT_TRUE(makes_one(make_dataset<double>(rows, Storage::sparse, 40), {all_rows(400)}));
