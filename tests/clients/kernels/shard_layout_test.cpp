@@ -250,7 +250,7 @@ TEST(ShardLayouts, AreMadeAtTheSecondRequestForAShard) {
   ASSERT_NE(layout, nullptr);
   EXPECT_EQ(layouts.layout_of(data, shards[0]), layout);
   for (int request = 0; request < 3; ++request) {
-    const Shard equal = shards[0];
+    const Shard equal(shards[0].begin(), shards[0].end());
     EXPECT_EQ(layouts.layout_of(data, equal), nullptr) << "rows elsewhere, which may change";
     EXPECT_EQ(layouts.layout_of(data, std::span(shards[0]).first(150)), nullptr) << "a part of a shard";
   }
