@@ -71,7 +71,7 @@ def sweep(scenario: ScenarioLike, *, progress: _Listener = None, out: _Path | No
     shard: "I/N" runs only the I-th of N parts, into OUT/shard-I-of-N; `fedbits merge` joins them.
 
     A folder that holds a part of the runs needs resume=True, which runs the others, or again=True. Runs are threads of this process; on the command line
-    they are processes, of which one that dies loses only its run.
+    they are processes, and one that dies loses only its run.
     """
     return _play(_core.sweep_study, scenario, progress, settings, out=out, data_folder=data_folder, resume=resume, again=again, jobs=jobs,
                  threads=threads, memory=memory, shard=shard, device=device, checkpoint_rounds=checkpoint_rounds,

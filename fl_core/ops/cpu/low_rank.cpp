@@ -82,7 +82,7 @@ T sum_of(const Vec<T>& v) {
 
 // The input of one client at a matrix, a vector of entries at a time; the same expression as Affine::at().
 template <class T, int kTerms>
-struct Matrix {
+struct InputMatrix {
   const T* term[kTerms];
   T coefficient[kTerms];
 
@@ -103,7 +103,7 @@ struct Matrix {
 template <class T, class Use>
 void with_matrix(const Affine<T>& input, std::size_t k, const Segment& segment, const Use& use) {
   const auto with = [&]<int kTerms>() {
-    Matrix<T, kTerms> matrix;
+    InputMatrix<T, kTerms> matrix;
     for (int a = 0; a < kTerms; ++a) {
       matrix.term[a] = input.term[a].row(k) + segment.begin;
       matrix.coefficient[a] = input.coefficient[a];
@@ -241,7 +241,7 @@ void add_transposed_product(const Affine<T>& input, std::size_t k, const Segment
   const auto keep = [kept](std::size_t at, const Vec<T>& entries, auto lanes) {
     if (kept != nullptr) store(kept + at, entries, lanes);
   };
-  const Matrix<T, 1> kept_matrix{{kept}, {T(1)}};
+  const InputMatrix<T, 1> kept_matrix{{kept}, {T(1)}};
   with_matrix(input, k, segment, [&](const auto& matrix) {
     each_tile<Order::forwards>(segment, [&]<std::size_t kN>(const Tile& tile) {
       each_chunk(r, [&]<std::size_t kR>(std::size_t c) {
