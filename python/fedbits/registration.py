@@ -13,6 +13,7 @@ from fedbits import _core
 _OPTION_TYPES = (bool, int, float, str)
 _PARTS: dict[tuple[str, str], Any] = {}
 _FAILURES: list[BaseException] = []
+_NOTED: list[BaseException] = []  # those of them that the core has passed on
 _LOCK = threading.Lock()
 
 
@@ -86,27 +87,35 @@ def _text_of(code: types.CodeType) -> str:
 # ---- failures: the core knows that something was raised, and fedbits.run raises it
 
 
-def keep_failure(error: BaseException) -> None:
+def keep_failure(error: BaseException) -> int:
+    """Keeps what a client raised, and returns its number. Several clients may raise at the same time, in threads of their own."""
     with _LOCK:
         _FAILURES.append(error)
+        return len(_FAILURES) - 1
 
 
-def note_failure(where: str) -> None:
-    """Adds to the last failure which client computed, and when."""
+def note_failure(number: int, where: str) -> None:
+    """Adds to the failure of this number which client computed, and when: of those at the same time it is the one that the core passes on."""
     with _LOCK:
-        if _FAILURES and where not in getattr(_FAILURES[-1], "__notes__", []):
-            _FAILURES[-1].add_note(where)
+        if number >= len(_FAILURES):
+            return
+        error = _FAILURES[number]
+        if where not in getattr(error, "__notes__", []):
+            error.add_note(where)
+        _NOTED.append(error)
 
 
 def forget_failures() -> None:
     with _LOCK:
         _FAILURES.clear()
+        _NOTED.clear()
 
 
 def raise_failure() -> None:
     """Raises the first failure of the study that has just ended, and forgets all of them. Returns if there is none."""
     with _LOCK:
-        failures = list(_FAILURES)
+        failures = _NOTED + _FAILURES
         _FAILURES.clear()
+        _NOTED.clear()
     if failures:
         raise failures[0]

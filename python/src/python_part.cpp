@@ -80,13 +80,13 @@ PythonObject::~PythonObject() {
 PythonFailure::PythonFailure(nb::python_error& error, std::size_t position) : GradientFailure(error.what(), position) {
   const nb::object value = nb::borrow(error.value());
   set_text(nb::cast<std::string>(nb::str(error.type().attr("__name__"))) + ": " + nb::cast<std::string>(nb::str(value)));
-  registration().attr("keep_failure")(value);
+  number_ = nb::cast<std::size_t>(registration().attr("keep_failure")(value));
 }
 
 void PythonFailure::name(std::uint32_t client, const std::string& when) {
   GradientFailure::name(client, when);
   const nb::gil_scoped_acquire acquired;
-  registration().attr("note_failure")("client " + std::to_string(client) + ", " + when);
+  registration().attr("note_failure")(number_, "client " + std::to_string(client) + ", " + when);
 }
 
 void bind_parts(nb::module_& module) {

@@ -53,6 +53,9 @@ class PythonFailure final : public GradientFailure {
  public:
   PythonFailure(nb::python_error& error, std::size_t position);
   void name(std::uint32_t client, const std::string& when) override;
+
+ private:
+  std::size_t number_ = 0;  // of the exception among those that fedbits.registration keeps
 };
 
 // Returns call() with Python's lock. What Python raises in it becomes a PythonFailure.

@@ -6,6 +6,7 @@
 #include "fl_core/config/registry.hpp"
 #include "fl_core/data/data_generator.hpp"
 #include "scenarios/data/load.hpp"
+#include "scenarios/file/scenario.hpp"
 
 namespace fl {
 
