@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks, prices and runs the study of docs/conjecture-plan.md. Needs nothing but Python and fedbits.
+"""Checks, prices and runs the study of docs/conjecture-plan.md. Needs nothing but Python and fedbits, but for `mixed`.
 
     python3 scripts/conjecture.py hashes                   the table of SHA-256 sums that the plan contains
     python3 scripts/conjecture.py check                    compares the files with the sums in the plan
@@ -9,6 +9,8 @@
     python3 scripts/conjecture.py export FEDBITS BLOCK     writes the block's tables, compressed, into docs/conjecture/results/BLOCK
     python3 scripts/conjecture.py tables STUDY             the tables of a study's exported blocks as Markdown: 5 and 1 are budgets of the convex
                                                            part, every other block is a study of its own, and why-* have no tests
+    python3 scripts/conjecture.py mixed                    fits the mixed models of the exported blocks into docs/conjecture/results/mixed-*.csv (needs R
+                                                           with lmerTest)
     python3 scripts/conjecture.py page                     docs/conjecture.md, its figures and the answer in README.md, from all
                                                            exported blocks
 
@@ -25,6 +27,7 @@ import sys
 import tomllib
 import typing
 
+import conjecture_mixed
 import conjecture_page
 import conjecture_results
 import conjecture_why
@@ -126,6 +129,20 @@ def tables(study):
     return 0
 
 
+def mixed(root):
+    """Fits the mixed models of all exported blocks of the convex part."""
+    lacking = conjecture_mixed.missing_tool()
+    if lacking:
+        print(f"{lacking} is not installed", file=sys.stderr)
+        return 1
+    folder = root / "docs" / "conjecture" / "results"
+    for budget in BUDGETS:
+        exported = conjecture_results.blocks_in(folder, studies()[budget])
+        if exported:
+            conjecture_mixed.fit(folder, exported, conjecture_mixed.path_of(folder, budget))
+    return 0
+
+
 def groups():
     """Returns the groups of a budget as dictionaries of labels, in the order in which the page shows them."""
     labels = PROBLEMS, map(str, STEPS), ("1", "0.1"), ("ef14", "ef21", "econtrol")
@@ -146,7 +163,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path, default=ROOT, help="another tree to check")
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("hashes", "check", "blocks", "page"):
+    for name in ("hashes", "check", "blocks", "mixed", "page"):
         commands.add_parser(name)
     for name in ("plan", "run", "export"):
         command = commands.add_parser(name)
@@ -165,6 +182,8 @@ def main():
         return 0
     if arguments.command == "tables":
         return tables(arguments.study)
+    if arguments.command == "mixed":
+        return mixed(arguments.root)
     if arguments.command == "page":
         page(arguments.root)
         return 0

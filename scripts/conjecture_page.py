@@ -6,6 +6,7 @@ import math
 import re
 
 import conjecture_figures as figures
+import conjecture_mixed as mixed
 import conjecture_results as results
 import conjecture_robustness as robustness
 import conjecture_why_figures as why
@@ -203,6 +204,6 @@ def write(page, readme, budgets, both, studies):
     readme.write_text(filled(readme.read_text(), {"answer": short_answer(first)}))
     page.write_text(filled(page.read_text(), {
         "answer": answer(first), "practice": practice(first), "rules": rules(first, runs), "slopes": slopes_part(first),
-        "margins": margins_part(first), "between": between_part(first), "both": both_directions_part(both), "second": second_part(second),
+        "mixed": mixed.part(budgets), "margins": margins_part(first), "between": between_part(first), "both": both_directions_part(both), "second": second_part(second),
         "robustness": robustness.part(robust, first, beside_core), "networks": robustness.part(networks, first, []),
         "secondary": secondary_part(first, runs), "why": why.part(reasons, paragraph, picture), "ran": run_part(budgets + studies)}))

@@ -3,6 +3,7 @@
 the plan says on lines made up for each case.
 
     conjecture_page_test.py SOURCE"""
+import csv
 import lzma
 import pathlib
 import shutil
@@ -70,6 +71,12 @@ def check_whole():
     assert "Provisional" not in answer and "no conclusion yet" not in answer and "All 4 blocks" in answer, answer
     hidden = [name for name in drawn if f"(conjecture/figures/{name})" not in page]
     assert not hidden and "robustness.svg" in drawn and "slopes-hard-1.svg" in drawn, (hidden, drawn)
+    fit = " ".join(page[page.index("<!-- begin mixed -->"):page.index("<!-- end mixed -->")].split())
+    covered = {line["group"] for line in csv.DictReader((SOURCE / "docs/conjecture/results/mixed-5.csv").open())}
+    lacking = [name for name, block in conjecture.studies()["5"].items()
+               if not any(f"{block.fixed['data.name']}," in at and at.endswith(f"local.steps={block.fixed['local.steps']}") for at in covered)]
+    for name in lacking:
+        assert "The fit is older than the exports" in fit and f"`{name}`" in fit, (name, fit)
     print(f"a whole study has conclusions and {len(drawn)} figures")
 
 
