@@ -30,6 +30,7 @@ import typing
 import conjecture_mixed
 import conjecture_page
 import conjecture_results
+import conjecture_secondary
 import conjecture_why
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -114,6 +115,8 @@ def export(fedbits, block, out):
     kind = conjecture_why if block in conjecture_why.BLOCKS else conjecture_results
     try:
         kind.export_block(fedbits, out, RESULTS / block, blocks()[block].num_runs())
+        if any(block in studies()[budget] for budget in BUDGETS):
+            conjecture_secondary.export_block(out, RESULTS / block)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1

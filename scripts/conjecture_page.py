@@ -2,13 +2,13 @@
 
 A part of the page lies between `<!-- begin NAME -->` and `<!-- end NAME -->`. Every number and every conclusion there is computed by the rules of
 docs/conjecture-plan.md; the text outside of these marks is written by hand and has no result in it."""
-import math
 import re
 
 import conjecture_figures as figures
 import conjecture_mixed as mixed
 import conjecture_results as results
 import conjecture_robustness as robustness
+import conjecture_secondary_page as secondary
 import conjecture_why_figures as why
 from conjecture_answer import answer, margin_counts, number_of, paragraph, picture, practice, rules, short_answer, title_of, words_of
 
@@ -92,30 +92,6 @@ def both_directions_part(budget):
     """Returns the slopes at bits up and down together, which are secondary."""
     counts = "\n".join(results.count_line(pair, results.of_pair(budget.slopes, pair)) for pair in results.pairs_of(budget.slopes))
     return "\n\n".join([counts, results.table(budget.slopes, results.slope_cells)])
-
-
-def mean_ratio(runs, pair, column):
-    """Returns the geometric mean over the seeds of a column's ratio between the two methods of a pair, or "" if some run has no value."""
-    values = {method: {run["seed"]: float(run[column]) for run in runs if run["compressor.up"] == method and run[column]} for method in pair}
-    first, second = values[pair[0]], values[pair[1]]
-    if not first or set(first) != set(second) or min([*first.values(), *second.values()]) <= 0:
-        return ""
-    return f"{math.exp(sum(math.log(first[seed] / second[seed]) for seed in first) / len(first)):.2f}"
-
-
-def secondary_part(budget, runs):
-    """Returns how many rounds the tuned absolute operator played beside its partner, and its total error, where clients are most alike and least."""
-    rows = []
-    for at in budget.groups:
-        of_group = [run for run in runs if all(run[key] == label for key, label in at.items())]
-        for pair in SHORT:
-            if of_group:
-                cells = [mean_ratio([run for run in of_group if run["partition.percent"] == level], pair, column)
-                         for column in ("rounds", "total_error") for level in ("100", "0")]
-                rows.append([at["data.name"].split("/")[-1], figures.FEEDBACKS[at["feedback.up"]], at["participation.fraction"], at["local.steps"],
-                             f"{pair[0]} : {pair[1]}", *cells])
-    return results.markdown(["problem", "feedback", "share of clients", "steps", "pair", "rounds, 100%", "rounds, 0%", "total error, 100%",
-                             "total error, 0%"], rows)
 
 
 def run_part(studies):
@@ -206,4 +182,4 @@ def write(page, readme, budgets, both, studies):
         "answer": answer(first), "practice": practice(first), "rules": rules(first, runs), "slopes": slopes_part(first),
         "mixed": mixed.part(budgets), "margins": margins_part(first), "between": between_part(first), "both": both_directions_part(both), "second": second_part(second),
         "robustness": robustness.part(robust, first, beside_core), "networks": robustness.part(networks, first, []),
-        "secondary": secondary_part(first, runs), "why": why.part(reasons, paragraph, picture), "ran": run_part(budgets + studies)}))
+        "secondary": secondary.ratios_part(first, runs, SHORT), "curves": secondary.curves_part(first, SHORT), "why": why.part(reasons, paragraph, picture), "ran": run_part(budgets + studies)}))

@@ -6,6 +6,7 @@ the plan says on lines made up for each case.
 import csv
 import lzma
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ sys.path.insert(0, str(SOURCE / "scripts"))
 import conjecture
 import conjecture_page
 import conjecture_results as results
+import conjecture_secondary as secondary
 
 PAGE, FIGURES = "docs/conjecture.md", "docs/conjecture/figures"
 
@@ -62,10 +64,32 @@ def play_all(folder):
                 (folder / name / f"{table}.csv.xz").write_bytes(lzma.compress(text.encode(), preset=0))
 
 
+def add_curves(folder):
+    """Writes made-up secondary end points of the blocks that have none."""
+    for name, block in conjecture.studies()["5"].items():
+        fixed = {key: str(value) for key, value in block.fixed.items()}
+        if (folder / name / "secondary.csv").exists():
+            continue
+        cells = dict.fromkeys(tuple({**run, **fixed}[key] for key in secondary.CELL) for run in results.read_table(folder / name / "runs.csv.xz"))
+        with open(folder / name / "secondary.csv", "w", newline="") as file:
+            writer = csv.DictWriter(file, secondary.COLUMNS)
+            writer.writeheader()
+            for cell in cells:
+                absolute = cell[-1] in secondary.PARTNERS
+                writer.writerow({**dict(zip(secondary.CELL, cell)), "runs": 30, "diverged": 0, "swing": 0.3 if absolute else 0.1, "oscillating": 2 if absolute else 0,
+                                 "updates": 1000, "refused": 1 if absolute else 0, "target": 0.01, "arrived": 30 if absolute else 29,
+                                 "median_bits": "inf" if absolute and cell[-2] == "0" else 500 if absolute else 1000})
+
+
+def whole(folder):
+    play_all(folder)
+    add_curves(folder)
+
+
 def check_whole():
     """Checks that the page of a study whose blocks have all run draws conclusions and shows every figure."""
     with tempfile.TemporaryDirectory() as name:
-        copy = made_in(pathlib.Path(name), play_all)
+        copy = made_in(pathlib.Path(name), whole)
         page, drawn = (copy / PAGE).read_text(), [path.name for path in (copy / FIGURES).iterdir()]
     answer = page[page.index("<!-- begin answer -->"):page.index("<!-- end answer -->")]
     assert "Provisional" not in answer and "no conclusion yet" not in answer and "All 4 blocks" in answer, answer
@@ -77,6 +101,10 @@ def check_whole():
                if not any(f"{block.fixed['data.name']}," in at and at.endswith(f"local.steps={block.fixed['local.steps']}") for at in covered)]
     for name in lacking:
         assert "The fit is older than the exports" in fit and f"`{name}`" in fit, (name, fit)
+    curves = page[page.index("<!-- begin curves -->"):page.index("<!-- end curves -->")]
+    assert "Without these end points" not in curves and len(re.findall("^\\| [aw][89]a ", curves, re.MULTILINE)) == 48, curves
+    if lacking:
+        assert "were refused" in curves and "| 0.30 : 0.10 | 0.30 : 0.10 | 10 : 0 | 0.50 (30 : 29) | no median (30 : 29) |" in curves, curves
     print(f"a whole study has conclusions and {len(drawn)} figures")
 
 
