@@ -2,8 +2,10 @@
 
 A part of the page lies between `<!-- begin NAME -->` and `<!-- end NAME -->`. Every number and every conclusion there is computed by the rules of
 docs/conjecture-plan.md; the text outside of these marks is written by hand and has no result in it."""
+import itertools
 import re
 
+import conjecture_descriptive as descriptive
 import conjecture_figures as figures
 import conjecture_mixed as mixed
 import conjecture_results as results
@@ -163,9 +165,9 @@ def filled(text, parts):
     return text
 
 
-def write(page, readme, budgets, both, studies):
+def write(page, readme, budgets, both, others):
     """Draws all figures beside the page and fills its parts and that of the README. `budgets` are the primary one and the second one at uplink bits,
-    `both` is the primary one at bits up and down, `studies` are those of robustness and of networks."""
+    `both` is the primary one at bits up and down, `others` are the studies of robustness, of networks, and those without tests."""
     first, second = budgets
     folder = page.parent / "conjecture" / "figures"
     folder.mkdir(parents=True, exist_ok=True)
@@ -173,13 +175,14 @@ def write(page, readme, budgets, both, studies):
         old.unlink()
     for budget in budgets:
         draw(budget, folder)
-    beside_core = robustness.write_figures(studies, first, folder)
+    beside_core = robustness.write_figures(others["robustness"], first, folder)
     runs = first.runs()
     reasons = why.write_figures(first.folder, folder)
-    robust, networks = ([study for study in studies if study.name.startswith(kind)] for kind in ("robust-", "network-"))
     readme.write_text(filled(readme.read_text(), {"answer": short_answer(first)}))
     page.write_text(filled(page.read_text(), {
         "answer": answer(first), "practice": practice(first), "rules": rules(first, runs), "slopes": slopes_part(first),
-        "mixed": mixed.part(budgets), "margins": margins_part(first), "between": between_part(first), "both": both_directions_part(both), "second": second_part(second),
-        "robustness": robustness.part(robust, first, beside_core), "networks": robustness.part(networks, first, []),
-        "secondary": secondary.ratios_part(first, runs, SHORT), "curves": secondary.curves_part(first, SHORT), "why": why.part(reasons, paragraph, picture), "ran": run_part(budgets + studies)}))
+        "mixed": mixed.part(budgets), "margins": margins_part(first), "between": between_part(first), "both": both_directions_part(both),
+        "second": second_part(second), "secondary": secondary.ratios_part(first, runs, SHORT), "curves": secondary.curves_part(first, SHORT),
+        "robustness": robustness.part(others["robustness"], first, beside_core), "networks": robustness.part(others["networks"], first, []),
+        "descriptive": descriptive.part(others["descriptive"], first), "why": why.part(reasons, paragraph, picture),
+        "ran": run_part([*budgets, *itertools.chain(*others.values())])}))

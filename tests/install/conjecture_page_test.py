@@ -16,11 +16,12 @@ sys.dont_write_bytecode = True
 SOURCE = pathlib.Path(sys.argv[1]).resolve()
 sys.path.insert(0, str(SOURCE / "scripts"))
 import conjecture
+import conjecture_descriptive as descriptive
 import conjecture_page
 import conjecture_results as results
 import conjecture_secondary as secondary
 
-PAGE, FIGURES = "docs/conjecture.md", "docs/conjecture/figures"
+PAGE, FIGURES, RESULTS = "docs/conjecture.md", "docs/conjecture/figures", "docs/conjecture/results"
 
 
 def made_in(folder, change=lambda results: None):
@@ -55,12 +56,13 @@ def play_all(folder):
     """Adds the blocks that are missing, as copies of one that has run under other labels."""
     for study, blocks in conjecture.studies().items():
         for name, block in blocks.items():
-            if (folder / name).exists() or study not in conjecture.BUDGETS + ("robust-published",):
+            if (folder / name).exists() or study not in conjecture.BUDGETS + ("robust-published", "descriptive-operators"):
                 continue
             (folder / name).mkdir()
             for table in results.TABLES:
                 text = lzma.decompress((folder / "a9a-5-steps-1" / f"{table}.csv.xz").read_bytes()).decode()
                 text = text.replace("libsvm/a9a", block.fixed.get("data.name", "libsvm/a9a")).replace("local.steps=1", f"local.steps={block.fixed.get('local.steps', 1)}")
+                text = text.replace("hard", "ef-sign") if study == "descriptive-operators" else text
                 (folder / name / f"{table}.csv.xz").write_bytes(lzma.compress(text.encode(), preset=0))
 
 
@@ -95,17 +97,34 @@ def check_whole():
     assert "Provisional" not in answer and "no conclusion yet" not in answer and "All 4 blocks" in answer, answer
     hidden = [name for name in drawn if f"(conjecture/figures/{name})" not in page]
     assert not hidden and "robustness.svg" in drawn and "slopes-hard-1.svg" in drawn, (hidden, drawn)
+    others = page[page.index("<!-- begin descriptive -->"):page.index("<!-- end descriptive -->")]
+    for name, shown in (("descriptive-operators", "| a9a | EF14 | 1 | ef-sign : top-k | -0.775 ("), ("descriptive-powersgd", "`descriptive-powersgd` has not run.")):
+        assert (SOURCE / RESULTS / name).exists() or shown in others, (shown, others)
     fit = " ".join(page[page.index("<!-- begin mixed -->"):page.index("<!-- end mixed -->")].split())
-    covered = {line["group"] for line in csv.DictReader((SOURCE / "docs/conjecture/results/mixed-5.csv").open())}
+    covered = {line["group"] for line in csv.DictReader((SOURCE / RESULTS / "mixed-5.csv").open())}
     lacking = [name for name, block in conjecture.studies()["5"].items()
                if not any(f"{block.fixed['data.name']}," in at and at.endswith(f"local.steps={block.fixed['local.steps']}") for at in covered)]
     for name in lacking:
         assert "The fit is older than the exports" in fit and f"`{name}`" in fit, (name, fit)
     curves = page[page.index("<!-- begin curves -->"):page.index("<!-- end curves -->")]
     assert "Without these end points" not in curves and len(re.findall("^\\| [aw][89]a ", curves, re.MULTILINE)) == 48, curves
-    if lacking:
+    if not all((SOURCE / RESULTS / name / "secondary.csv").exists() for name in conjecture.studies()["5"]):
         assert "were refused" in curves and "| 0.30 : 0.10 | 0.30 : 0.10 | 10 : 0 | 0.50 (30 : 29) | no median (30 : 29) |" in curves, curves
     print(f"a whole study has conclusions and {len(drawn)} figures")
+
+
+def check_intervals():
+    """Compares the intervals of differences at the most heterogeneous level with those that fedbits exported."""
+    lines = results.read_table(SOURCE / RESULTS / "a9a-5-steps-1/slopes.csv.xz")
+    differences = [line for line in results.read_table(SOURCE / RESULTS / "a9a-5-steps-1/differences.csv.xz") if line["bits"] == "up"]
+    cells = descriptive.cells_of(differences)
+    margins = [line for line in lines if line["margin"] and line["bits"] == "up"]
+    for line in margins:
+        shown = descriptive.mean_text(cells[(line["group"], line["measure"], line["a"], line["b"])][line["level"]])
+        assert shown == f"{results.signed(line['difference'])} ({results.interval(line['difference_low'], line['difference_high'])})", (shown, line)
+    assert margins and descriptive.mean_text([1.0] * 9) == "9 seeds only"
+    assert abs(descriptive.student(9) - 2.2621572) < 4e-5
+    print(f"{len(margins)} intervals of differences are those of fedbits")
 
 
 def line(group, slope, p="0.001", why=""):
@@ -142,4 +161,5 @@ def check_counting():
 
 check_page()
 check_whole()
+check_intervals()
 check_counting()
