@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks, prices and runs the study of docs/conjecture-plan.md. Needs nothing but Python and fedbits.
+"""Checks, prices and runs the study of docs/conjecture-plan.md. Needs nothing but Python and fedbits, but for `mixed`.
 
     python3 scripts/conjecture.py hashes                   the table of SHA-256 sums that the plan contains
     python3 scripts/conjecture.py check                    compares the files with the sums in the plan
@@ -8,7 +8,10 @@
     python3 scripts/conjecture.py run FEDBITS BLOCK ...    plays a block, or continues it; further arguments are those of fedbits
     python3 scripts/conjecture.py export FEDBITS BLOCK     writes the block's tables, compressed, into docs/conjecture/results/BLOCK
     python3 scripts/conjecture.py tables STUDY             the tables of a study's exported blocks as Markdown: 5 and 1 are budgets of the convex
-                                                           part, every other block is a study of its own, and why-* have no tests
+                                                           part, every other block is a study of its own, and why-* and
+                                                           descriptive-* have no tests
+    python3 scripts/conjecture.py mixed                    fits the mixed models of the exported blocks into docs/conjecture/results/mixed-*.csv (needs R
+                                                           with lmerTest)
     python3 scripts/conjecture.py page                     docs/conjecture.md, its figures and the answer in README.md, from all
                                                            exported blocks
 
@@ -25,8 +28,11 @@ import sys
 import tomllib
 import typing
 
+import conjecture_descriptive
+import conjecture_mixed
 import conjecture_page
 import conjecture_results
+import conjecture_secondary
 import conjecture_why
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -36,7 +42,8 @@ BUDGETS = ("5", "1")
 PROBLEMS = ("libsvm/a9a", "libsvm/w8a")
 STEPS = (1, 10)
 ROBUSTNESS = ("robust-dirichlet", "robust-quadratics", "robust-momentum", "robust-published")
-NETWORKS = ("network-core", "network-low-rank", "network-grid")
+NETWORKS = ("network-core", "network-low-rank", "network-grid", "cifar-core")
+DESCRIPTIVE = conjecture_descriptive.BLOCKS
 
 
 class Block(typing.NamedTuple):
@@ -70,7 +77,7 @@ def studies():
     for budget in BUDGETS:
         result[budget] = {f"{problem.split('/')[1]}-{budget}-steps-{steps}": Block(f"convex-{budget}.toml", {"data.name": problem, "local.steps": steps})
                           for steps in STEPS for problem in PROBLEMS}
-    for name in ROBUSTNESS + NETWORKS + conjecture_why.BLOCKS:
+    for name in ROBUSTNESS + NETWORKS + DESCRIPTIVE + conjecture_why.BLOCKS:
         result[name] = {name: Block(f"{name}.toml")}
     return result
 
@@ -111,6 +118,8 @@ def export(fedbits, block, out):
     kind = conjecture_why if block in conjecture_why.BLOCKS else conjecture_results
     try:
         kind.export_block(fedbits, out, RESULTS / block, blocks()[block].num_runs())
+        if any(block in studies()[budget] for budget in BUDGETS):
+            conjecture_secondary.export_block(out, RESULTS / block)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1
@@ -118,11 +127,29 @@ def export(fedbits, block, out):
 
 
 def tables(study):
+    """Prints the tables of a study, of one without tests only the differences."""
     planned = list(studies()[study])
     if not conjecture_results.blocks_in(RESULTS, planned):
         print(f"no block of the study {study} is exported", file=sys.stderr)
         return 1
-    print(conjecture_results.tables(RESULTS, planned), end="")
+    if study in DESCRIPTIVE:
+        print(conjecture_descriptive.part([exported(ROOT, study)], exported(ROOT, BUDGETS[0])))
+    else:
+        print(conjecture_results.tables(RESULTS, planned), end="")
+    return 0
+
+
+def mixed(root):
+    """Fits the mixed models of all exported blocks of the convex part."""
+    lacking = conjecture_mixed.missing_tool()
+    if lacking:
+        print(f"{lacking} is not installed", file=sys.stderr)
+        return 1
+    folder = root / "docs" / "conjecture" / "results"
+    for budget in BUDGETS:
+        names = conjecture_results.blocks_in(folder, studies()[budget])
+        if names:
+            conjecture_mixed.fit(folder, names, conjecture_mixed.path_of(folder, budget))
     return 0
 
 
@@ -133,20 +160,25 @@ def groups():
     return [dict(zip(keys, group)) for group in itertools.product(*labels)]
 
 
+def exported(root, name, bits="up"):
+    """Returns what has been exported of a study."""
+    planned = studies()[name]
+    return conjecture_page.Study(root / "docs" / "conjecture" / "results", name, list(planned), groups(), bits, next(iter(planned.values())).grids())
+
+
 def page(root):
     """Writes the page and its figures."""
-    def study(name, bits="up"):
-        planned = studies()[name]
-        return conjecture_page.Study(root / "docs" / "conjecture" / "results", name, list(planned), groups(), bits, next(iter(planned.values())).grids())
-    conjecture_page.write(root / "docs" / "conjecture.md", root / "README.md", [study(name) for name in BUDGETS], study(BUDGETS[0], "both"),
-                          [study(name) for name in ROBUSTNESS + NETWORKS])
+    others = {kind: [exported(root, name) for name in names]
+              for kind, names in (("robustness", ROBUSTNESS), ("networks", NETWORKS), ("descriptive", DESCRIPTIVE))}
+    conjecture_page.write(root / "docs" / "conjecture.md", root / "README.md", [exported(root, name) for name in BUDGETS],
+                          exported(root, BUDGETS[0], "both"), others)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path, default=ROOT, help="another tree to check")
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("hashes", "check", "blocks", "page"):
+    for name in ("hashes", "check", "blocks", "mixed", "page"):
         commands.add_parser(name)
     for name in ("plan", "run", "export"):
         command = commands.add_parser(name)
@@ -165,6 +197,8 @@ def main():
         return 0
     if arguments.command == "tables":
         return tables(arguments.study)
+    if arguments.command == "mixed":
+        return mixed(arguments.root)
     if arguments.command == "page":
         page(arguments.root)
         return 0

@@ -2,12 +2,15 @@
 
 A part of the page lies between `<!-- begin NAME -->` and `<!-- end NAME -->`. Every number and every conclusion there is computed by the rules of
 docs/conjecture-plan.md; the text outside of these marks is written by hand and has no result in it."""
-import math
+import itertools
 import re
 
+import conjecture_descriptive as descriptive
 import conjecture_figures as figures
+import conjecture_mixed as mixed
 import conjecture_results as results
 import conjecture_robustness as robustness
+import conjecture_secondary_page as secondary
 import conjecture_why_figures as why
 from conjecture_answer import answer, margin_counts, number_of, paragraph, picture, practice, rules, short_answer, title_of, words_of
 
@@ -93,30 +96,6 @@ def both_directions_part(budget):
     return "\n\n".join([counts, results.table(budget.slopes, results.slope_cells)])
 
 
-def mean_ratio(runs, pair, column):
-    """Returns the geometric mean over the seeds of a column's ratio between the two methods of a pair, or "" if some run has no value."""
-    values = {method: {run["seed"]: float(run[column]) for run in runs if run["compressor.up"] == method and run[column]} for method in pair}
-    first, second = values[pair[0]], values[pair[1]]
-    if not first or set(first) != set(second) or min([*first.values(), *second.values()]) <= 0:
-        return ""
-    return f"{math.exp(sum(math.log(first[seed] / second[seed]) for seed in first) / len(first)):.2f}"
-
-
-def secondary_part(budget, runs):
-    """Returns how many rounds the tuned absolute operator played beside its partner, and its total error, where clients are most alike and least."""
-    rows = []
-    for at in budget.groups:
-        of_group = [run for run in runs if all(run[key] == label for key, label in at.items())]
-        for pair in SHORT:
-            if of_group:
-                cells = [mean_ratio([run for run in of_group if run["partition.percent"] == level], pair, column)
-                         for column in ("rounds", "total_error") for level in ("100", "0")]
-                rows.append([at["data.name"].split("/")[-1], figures.FEEDBACKS[at["feedback.up"]], at["participation.fraction"], at["local.steps"],
-                             f"{pair[0]} : {pair[1]}", *cells])
-    return results.markdown(["problem", "feedback", "share of clients", "steps", "pair", "rounds, 100%", "rounds, 0%", "total error, 100%",
-                             "total error, 0%"], rows)
-
-
 def run_part(studies):
     """Returns what has run: runs, diverged ones, values that stayed at the edge of a grid."""
     rows = []
@@ -186,9 +165,9 @@ def filled(text, parts):
     return text
 
 
-def write(page, readme, budgets, both, studies):
+def write(page, readme, budgets, both, others):
     """Draws all figures beside the page and fills its parts and that of the README. `budgets` are the primary one and the second one at uplink bits,
-    `both` is the primary one at bits up and down, `studies` are those of robustness and of networks."""
+    `both` is the primary one at bits up and down, `others` are the studies of robustness, of networks, and those without tests."""
     first, second = budgets
     folder = page.parent / "conjecture" / "figures"
     folder.mkdir(parents=True, exist_ok=True)
@@ -196,13 +175,14 @@ def write(page, readme, budgets, both, studies):
         old.unlink()
     for budget in budgets:
         draw(budget, folder)
-    beside_core = robustness.write_figures(studies, first, folder)
+    beside_core = robustness.write_figures(others["robustness"], first, folder)
     runs = first.runs()
     reasons = why.write_figures(first.folder, folder)
-    robust, networks = ([study for study in studies if study.name.startswith(kind)] for kind in ("robust-", "network-"))
     readme.write_text(filled(readme.read_text(), {"answer": short_answer(first)}))
     page.write_text(filled(page.read_text(), {
         "answer": answer(first), "practice": practice(first), "rules": rules(first, runs), "slopes": slopes_part(first),
-        "margins": margins_part(first), "between": between_part(first), "both": both_directions_part(both), "second": second_part(second),
-        "robustness": robustness.part(robust, first, beside_core), "networks": robustness.part(networks, first, []),
-        "secondary": secondary_part(first, runs), "why": why.part(reasons, paragraph, picture), "ran": run_part(budgets + studies)}))
+        "mixed": mixed.part(budgets), "margins": margins_part(first), "between": between_part(first), "both": both_directions_part(both),
+        "second": second_part(second), "secondary": secondary.ratios_part(first, runs, SHORT), "curves": secondary.curves_part(first, SHORT),
+        "robustness": robustness.part(others["robustness"], first, beside_core), "networks": robustness.part(others["networks"], first, []),
+        "descriptive": descriptive.part(others["descriptive"], first), "why": why.part(reasons, paragraph, picture),
+        "ran": run_part([*budgets, *itertools.chain(*others.values())])}))

@@ -4,7 +4,8 @@ import conjecture_results as results
 from svg_charts import forest_chart
 
 NAMES = {"robust-dirichlet": "Dirichlet splits", "robust-quadratics": "quadratics", "robust-momentum": "server momentum",
-         "robust-published": "published rule", "network-core": "perceptron on Fashion-MNIST", "network-low-rank": "low-rank operators", "network-grid": "perceptron, whole grid"}
+         "robust-published": "published rule", "network-core": "perceptron on Fashion-MNIST", "network-low-rank": "low-rank operators",
+         "network-grid": "perceptron, whole grid", "cifar-core": "small CNN on CIFAR-10, exploratory"}
 CORE = "core (similarity)"
 PAIR = "hard", "top-k"
 

@@ -3,8 +3,10 @@
 the plan says on lines made up for each case.
 
     conjecture_page_test.py SOURCE"""
+import csv
 import lzma
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -14,10 +16,12 @@ sys.dont_write_bytecode = True
 SOURCE = pathlib.Path(sys.argv[1]).resolve()
 sys.path.insert(0, str(SOURCE / "scripts"))
 import conjecture
+import conjecture_descriptive as descriptive
 import conjecture_page
 import conjecture_results as results
+import conjecture_secondary as secondary
 
-PAGE, FIGURES = "docs/conjecture.md", "docs/conjecture/figures"
+PAGE, FIGURES, RESULTS = "docs/conjecture.md", "docs/conjecture/figures", "docs/conjecture/results"
 
 
 def made_in(folder, change=lambda results: None):
@@ -52,25 +56,75 @@ def play_all(folder):
     """Adds the blocks that are missing, as copies of one that has run under other labels."""
     for study, blocks in conjecture.studies().items():
         for name, block in blocks.items():
-            if (folder / name).exists() or study not in conjecture.BUDGETS + ("robust-published",):
+            if (folder / name).exists() or study not in conjecture.BUDGETS + ("robust-published", "descriptive-operators"):
                 continue
             (folder / name).mkdir()
             for table in results.TABLES:
                 text = lzma.decompress((folder / "a9a-5-steps-1" / f"{table}.csv.xz").read_bytes()).decode()
                 text = text.replace("libsvm/a9a", block.fixed.get("data.name", "libsvm/a9a")).replace("local.steps=1", f"local.steps={block.fixed.get('local.steps', 1)}")
+                text = text.replace("hard", "ef-sign") if study == "descriptive-operators" else text
                 (folder / name / f"{table}.csv.xz").write_bytes(lzma.compress(text.encode(), preset=0))
+
+
+def add_curves(folder):
+    """Writes made-up secondary end points of the blocks that have none."""
+    for name, block in conjecture.studies()["5"].items():
+        fixed = {key: str(value) for key, value in block.fixed.items()}
+        if (folder / name / "secondary.csv").exists():
+            continue
+        cells = dict.fromkeys(tuple({**run, **fixed}[key] for key in secondary.CELL) for run in results.read_table(folder / name / "runs.csv.xz"))
+        with open(folder / name / "secondary.csv", "w", newline="") as file:
+            writer = csv.DictWriter(file, secondary.COLUMNS)
+            writer.writeheader()
+            for cell in cells:
+                absolute = cell[-1] in secondary.PARTNERS
+                writer.writerow({**dict(zip(secondary.CELL, cell)), "runs": 30, "diverged": 0, "swing": 0.3 if absolute else 0.1, "oscillating": 2 if absolute else 0,
+                                 "updates": 1000, "refused": 1 if absolute else 0, "target": 0.01, "arrived": 30 if absolute else 29,
+                                 "median_bits": "inf" if absolute and cell[-2] == "0" else 500 if absolute else 1000})
+
+
+def whole(folder):
+    play_all(folder)
+    add_curves(folder)
 
 
 def check_whole():
     """Checks that the page of a study whose blocks have all run draws conclusions and shows every figure."""
     with tempfile.TemporaryDirectory() as name:
-        copy = made_in(pathlib.Path(name), play_all)
+        copy = made_in(pathlib.Path(name), whole)
         page, drawn = (copy / PAGE).read_text(), [path.name for path in (copy / FIGURES).iterdir()]
     answer = page[page.index("<!-- begin answer -->"):page.index("<!-- end answer -->")]
     assert "Provisional" not in answer and "no conclusion yet" not in answer and "All 4 blocks" in answer, answer
     hidden = [name for name in drawn if f"(conjecture/figures/{name})" not in page]
     assert not hidden and "robustness.svg" in drawn and "slopes-hard-1.svg" in drawn, (hidden, drawn)
+    others = page[page.index("<!-- begin descriptive -->"):page.index("<!-- end descriptive -->")]
+    for name, shown in (("descriptive-operators", "| a9a | EF14 | 1 | ef-sign : top-k | -0.775 ("), ("descriptive-powersgd", "`descriptive-powersgd` has not run.")):
+        assert (SOURCE / RESULTS / name).exists() or shown in others, (shown, others)
+    fit = " ".join(page[page.index("<!-- begin mixed -->"):page.index("<!-- end mixed -->")].split())
+    covered = {line["group"] for line in csv.DictReader((SOURCE / RESULTS / "mixed-5.csv").open())}
+    lacking = [name for name, block in conjecture.studies()["5"].items()
+               if not any(f"{block.fixed['data.name']}," in at and at.endswith(f"local.steps={block.fixed['local.steps']}") for at in covered)]
+    for name in lacking:
+        assert "The fit is older than the exports" in fit and f"`{name}`" in fit, (name, fit)
+    curves = page[page.index("<!-- begin curves -->"):page.index("<!-- end curves -->")]
+    assert "Without these end points" not in curves and len(re.findall("^\\| [aw][89]a ", curves, re.MULTILINE)) == 48, curves
+    if not all((SOURCE / RESULTS / name / "secondary.csv").exists() for name in conjecture.studies()["5"]):
+        assert "were refused" in curves and "| 0.30 : 0.10 | 0.30 : 0.10 | 10 : 0 | 0.50 (30 : 29) | no median (30 : 29) |" in curves, curves
     print(f"a whole study has conclusions and {len(drawn)} figures")
+
+
+def check_intervals():
+    """Compares the intervals of differences at the most heterogeneous level with those that fedbits exported."""
+    lines = results.read_table(SOURCE / RESULTS / "a9a-5-steps-1/slopes.csv.xz")
+    differences = [line for line in results.read_table(SOURCE / RESULTS / "a9a-5-steps-1/differences.csv.xz") if line["bits"] == "up"]
+    cells = descriptive.cells_of(differences)
+    margins = [line for line in lines if line["margin"] and line["bits"] == "up"]
+    for line in margins:
+        shown = descriptive.mean_text(cells[(line["group"], line["measure"], line["a"], line["b"])][line["level"]])
+        assert shown == f"{results.signed(line['difference'])} ({results.interval(line['difference_low'], line['difference_high'])})", (shown, line)
+    assert margins and descriptive.mean_text([1.0] * 9) == "9 seeds only"
+    assert abs(descriptive.student(9) - 2.2621572) < 4e-5
+    print(f"{len(margins)} intervals of differences are those of fedbits")
 
 
 def line(group, slope, p="0.001", why=""):
@@ -107,4 +161,5 @@ def check_counting():
 
 check_page()
 check_whole()
+check_intervals()
 check_counting()

@@ -5,7 +5,7 @@ The tables of exported blocks are adjusted over the same families as fedbits adj
 
     conjecture_test.py FEDBITS SOURCE
 
-Without a9a, w8a and Fashion-MNIST under FEDBITS_DATA the grid is not counted, and the exit code is 77."""
+Without a9a, w8a, Fashion-MNIST and CIFAR-10 under FEDBITS_DATA the grid is not counted, and the exit code is 77."""
 import os
 import pathlib
 import re
@@ -150,7 +150,7 @@ refuses(lambda folder: (folder / "convex-5.toml").write_text("rounds = 3\n"), "c
 refuses(lambda folder: (folder / "convex-plan.toml").unlink(), "convex-plan.toml is in docs/conjecture-plan.md and not in docs/conjecture")
 refuses(lambda folder: (folder / "more.toml").write_text(""), "more.toml is not in docs/conjecture-plan.md")
 data = pathlib.Path(os.environ.get("FEDBITS_DATA", "data")) / "libsvm"
-if not (data / "a9a").exists() or not (data / "w8a").exists() or not (data.parent / "fashion-mnist").exists():
+if not all(path.exists() for path in (data / "a9a", data / "w8a", data.parent / "fashion-mnist", data.parent / "cifar10")):
     print("DATA MISSING: the blocks of the study were not counted")
     sys.exit(77)
 check_grid()
