@@ -18,7 +18,7 @@ configure_binary() {
   if [ -f "$fl_root/build/build.ninja" ]; then
     configure release
   else
-    configure release -DFL_TESTS=OFF -DFL_BENCH=OFF -DFL_UNITY_LIBRARY=ON
+    configure release "${fl_quickstart_options[@]}"
   fi
 }
 

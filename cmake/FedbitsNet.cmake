@@ -1,8 +1,4 @@
 # Server and clients as processes (net/): Boost.Asio carries frames, OpenSSL protects them, Protocol Buffers say what their headers mean.
-find_package(Boost 1.81 REQUIRED)
-find_package(OpenSSL 3.0 REQUIRED)
-find_package(Protobuf REQUIRED)
-
 set(wire ${CMAKE_BINARY_DIR}/wire)
 file(MAKE_DIRECTORY ${wire})
 add_custom_command(OUTPUT ${wire}/wire.pb.cc ${wire}/wire.pb.h

@@ -58,16 +58,7 @@ if(FL_FETCH)
   endif()
 endif()
 
-# Those without a CMake package: a header each. Thrust may be Debian's or the copy inside a CUDA toolkit.
-foreach(header toml++/toml.h nlohmann/json.hpp CLI/CLI.hpp Random123/philox.h thrust/sort.h)
-  string(MAKE_C_IDENTIFIER "FL_INCLUDE_${header}" variable)
-  find_path(${variable} ${header} PATHS $ENV{CUDA_PATH}/include/cccl /usr/local/cuda/include/cccl)
-  mark_as_advanced(${variable})
-  if(NOT ${variable})
-    message(FATAL_ERROR "<${header}> was not found; scripts/packages.sh build installs what fedbits needs")
-  endif()
-  target_include_directories(fedbits_third_party SYSTEM INTERFACE ${${variable}})
-endforeach()
+target_include_directories(fedbits_third_party SYSTEM INTERFACE ${FL_HEADER_FOLDERS})
 
 # fedbits_part(NAME [CONTRACT]): all sources below NAME. Floating-point contraction is off (the same bytes everywhere) unless CONTRACT.
 # The headers in folders cuda/ declare the CUDA half. With FL_CUDA the sources in such folders implement it (cmake/FedbitsCuda.cmake). Without

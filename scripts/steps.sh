@@ -28,3 +28,7 @@ configure() { (cd "$fl_root" && cmake --preset "$@" --log-level=NOTICE >/dev/nul
 
 # build PRESET [TARGET]
 build() { (cd "$fl_root" && cmake --build --preset "$1" -j "$fl_jobs" ${2:+--target "$2"}); }
+
+# The quickstart's own build, which CI repeats: the program alone, sixteen files compiled as one.
+# shellcheck disable=SC2034
+fl_quickstart_options=(-DFL_TESTS=OFF -DFL_BENCH=OFF -DFL_UNITY_LIBRARY=ON)
