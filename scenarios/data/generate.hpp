@@ -2,18 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "fl_core/config/registry.hpp"
 #include "fl_core/data/data_generator.hpp"
 #include "scenarios/data/load.hpp"
-#include "scenarios/file/scenario.hpp"
 
 namespace fl {
 
-// Generates the training set, and the test set if the generator has one. Throws ConfigError if its options cannot be satisfied.
+// Generates the training set, and the test set if the generator `kind` has one. Throws ConfigError if its options cannot be satisfied.
 template <class T>
-[[nodiscard]] LoadedData<T> generate_data(const Part& part, std::uint64_t seed) {
-  const auto generator = make_part<DataGenerator<T>>("data", part.kind, part.options, Device::cpu, kPrecisionOf<T>);
+[[nodiscard]] LoadedData<T> generate_data(const std::string& kind, const Options& options, std::uint64_t seed) {
+  const auto generator = make_part<DataGenerator<T>>("data", kind, options, Device::cpu, kPrecisionOf<T>);
   LoadedData<T> data;
   data.train = generator->generate(seed);
   data.test = generator->generate_test(seed);

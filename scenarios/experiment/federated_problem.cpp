@@ -57,7 +57,7 @@ LoadedData<T> load(const Scenario& scenario, const DataCatalog& catalog, const s
     // Repetitive text may have a single continuation; a table with one class is a mistake.
     if (scenario.data.labels == LabelKind::classes && data.train.vocabulary.size == 0) validate_for_classification(data.train);
   } else {
-    data = generate_data<T>(synthetic, scenario.seeds.data);
+    data = generate_data<T>(synthetic.kind, synthetic.options, scenario.seeds.data);
   }
   return data;
 }
