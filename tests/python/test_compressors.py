@@ -121,15 +121,44 @@ def test_wrong_arguments_are_named(wrong, error, text):
         wrong()
 
 
-def test_a_vector_that_is_not_finite_leaves_the_memory(compressor):
-    memory = fedbits.Memory()
-    compressor.compress(MATRIX, memory=memory)
-    before, wrong = memory.state_dict(), MATRIX.copy()
-    wrong[3, 4] = np.inf
-    with pytest.raises(fedbits.Error, match="not finite at place 100"):
-        compressor.compress(wrong, round=2, memory=memory)
-    for name, array in before.items():
-        np.testing.assert_array_equal(memory.state_dict()[name], array)
+def wrong_vectors(vector):
+    """Yields the vector with one number that is not finite, and its place."""
+    for place in (0, vector.size // 2, vector.size - 1):
+        for number in (np.nan, np.inf, -np.inf):
+            wrong = vector.copy()
+            wrong.flat[place] = number
+            yield wrong, place
+
+
+def require_refusals(compressor, vector):
+    """Sends, and in between tries vectors that are not finite: they have to be refused, and to change nothing."""
+    memory, other = fedbits.Memory(), fedbits.Memory()
+    for wrong, place in wrong_vectors(vector):
+        with pytest.raises(fedbits.Error, match=f"^the vector is not finite at place {place}$") as raised:
+            compressor.compress(wrong, memory=memory)
+        assert not isinstance(raised.value, fedbits.MessageOverflow)
+    for number in (1, 2, 3):
+        sent, expected = (bytes(compressor.compress(vector, round=number, memory=one)) for one in (memory, other))
+        assert sent == expected
+        before = memory.state_dict()
+        for wrong, place in wrong_vectors(vector):
+            with pytest.raises(fedbits.Error, match=f"^the vector is not finite at place {place}$"):
+                compressor.compress(wrong, round=number + 1, memory=memory)
+            after = memory.state_dict()
+            assert after.keys() == before.keys() and all(after[name].tobytes() == before[name].tobytes() for name in before)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_vector_that_is_not_finite_is_refused_and_changes_nothing(compressor, dtype):
+    require_refusals(compressor, MATRIX.astype(dtype))
+
+
+@pytest.mark.parametrize("large", [fedbits.TopK(ratio=0.01), fedbits.TopK(ratio=0.01, value_format="fp16"), fedbits.TopK(k=1), fedbits.TopK(ratio=0.4),
+                                   fedbits.HardThreshold(threshold=2.0), fedbits.RandomK(ratio=0.01), fedbits.Natural(), fedbits.EFSign(),
+                                   fedbits.EFSign(scope="bucket", bucket=2048), fedbits.QSGD(scaled=False), fedbits.QSGD(norm="max"),
+                                   fedbits.QSGD(scope="bucket", bucket=512)], ids=repr)
+def test_a_large_vector_that_is_not_finite_is_refused_and_changes_nothing(large):
+    require_refusals(large, RANDOM.standard_normal(70_001).astype(np.float32))
 
 
 def test_a_vector_that_is_known_to_be_finite_is_compressed_alike(compressor):

@@ -169,10 +169,12 @@ def test_vectors_are_not_changed_and_may_be_freed(use):
 def test_a_vector_that_is_not_finite_leaves_everything(use):
     one, two = make(use), make(use)
     play(one, 0), play(two, 0)
-    wrong = vectors_of(1)[0].copy()
-    wrong[7] = np.inf
-    with pytest.raises(fedbits.Error, match="not finite at place 7"):
-        one.send(0, wrong, step_size=0.5)
+    for place in (0, P // 2, P - 1):
+        for number in (np.nan, np.inf, -np.inf):
+            wrong = vectors_of(1)[0].copy()
+            wrong[place] = number
+            with pytest.raises(fedbits.Error, match=f"^the vector is not finite at place {place}$"):
+                one.send(0, wrong, step_size=0.5)
     assert one.cohort == []
     for number in range(1, 3):
         assert play(one, number)[0] == play(two, number)[0]
