@@ -2,7 +2,9 @@
 import concurrent.futures
 import csv
 import os
+import re
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -114,11 +116,37 @@ def test_a_compressor_inside_another_one_is_an_argument():
     (lambda: fedbits.TopK(k=1).compress(MATRIX, client=-1), ValueError, "client is -1"),
     (lambda: fedbits.TopK(k=1).compress(MATRIX, shapes=[(3, 3)]), ValueError, "the shapes have 9 numbers"),
     (lambda: fedbits.Compressor(), TypeError, "base of all kinds"),
-    (lambda: fedbits.TopQ, AttributeError, "TopQ"),
+    (lambda: fedbits.TopQ, AttributeError, "no 'TopQ'; did you mean 'TopK'"),
+    (lambda: fedbits.topk, AttributeError, "did you mean 'TopK'"),
+    (lambda: fedbits.Zzzzzzz, AttributeError, "list the parts"),
+    (lambda: fedbits.TopK(0.01), TypeError, "takes options by their names, as TopK(k=...)"),
+    (lambda: fedbits.TopK(k=5, scope="bucket", bucket="512"), TypeError, "bucket is '512'; it must be a whole number"),
+    (lambda: fedbits.TopK(k=1).compress(MATRIX, client="a"), TypeError, "client is 'a'; it must be a whole number"),
+    (lambda: fedbits.TopK(k=1).compress(MATRIX, round=1.5), TypeError, "round is 1.5; it must be a whole number"),
+    (lambda: fedbits.TopK(k=1).compress(MATRIX, seed=None), TypeError, "seed is None; it must be a whole number"),
+    (lambda: fedbits.TopK(k=1).compress(MATRIX, step_size="a"), TypeError, "step_size is 'a'; it must be a number"),
+    (lambda: fedbits.TopK(k=1).compress(MATRIX, step_size=np.nan), ValueError, "step_size is nan; it must be above 0 and finite"),
+    (lambda: fedbits.TopK(k=1).compress(MATRIX, memory=np.zeros(3)), TypeError, "memory is of type ndarray; it must be a fedbits.Memory"),
+    (lambda: fedbits.TopK(k=1).compress(MATRIX, shapes=[1536]), TypeError, "must be the shape of a tensor, as (1536,)"),
+    (lambda: fedbits.TopK(k=1).compress(MATRIX, shapes=[(-48, -32)]), ValueError, "is -48; it must be at least 0"),
+    (lambda: fedbits.TopK(k=1).decode("text", 10), TypeError, "the message is of type str; it must be bytes"),
+    (lambda: fedbits.TopK(k=1).decode(5, 10), TypeError, "the message is of type int; it must be bytes"),
+    (lambda: fedbits.TopK(k=1).decode(b"", 10, dtype="int32"), TypeError, "dtype is int32; it must be float32 or float64"),
+    (lambda: fedbits.TopK(k=1).contract(10.5), TypeError, "shape is 10.5; it must be a whole number or a list of them"),
+    (lambda: fedbits.Memory().load_state_dict(None), ValueError, "the state is None; it must be a dict of state_dict()"),
+    (lambda: fedbits.Memory().load_state_dict({"eror": MATRIX}), ValueError, "has no 'eror'; it has 'error'"),
+    (lambda: fedbits.Memory().load_state_dict({"error": [1.0]}), TypeError, "is of type list; it must be an array of NumPy"),
 ])
 def test_wrong_arguments_are_named(wrong, error, text):
-    with pytest.raises(error, match=text.replace("<", ".").replace("(", ".")):
+    with pytest.raises(error, match=re.escape(text)):
         wrong()
+
+
+def test_the_package_says_what_it_has():
+    done = subprocess.run([sys.executable, "-m", "fedbits"], capture_output=True, text=True, check=True)
+    assert f"{len(fedbits.compressors())} compressors" in done.stdout
+    wrong = subprocess.run([sys.executable, "-m", "fedbits", "run"], capture_output=True, text=True)
+    assert wrong.returncode == 2 and "no command 'run'" in wrong.stderr
 
 
 def wrong_vectors(vector):
