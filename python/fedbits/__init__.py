@@ -42,7 +42,10 @@ def __getattr__(name):
         return _CLASSES[name]
     if name in ("export", "plot"):
         return importlib.import_module(f"fedbits.{name}")
-    raise AttributeError(f"fedbits has no {name!r}; fedbits.compressors() and fedbits.feedbacks() list the parts")
+    from fedbits.arguments import nearest
+
+    hint = nearest(name, __dir__()) or "; fedbits.compressors() and fedbits.feedbacks() list the parts"
+    raise AttributeError(f"fedbits has no {name!r}{hint}")
 
 
 def __dir__():

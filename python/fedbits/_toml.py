@@ -10,6 +10,8 @@ from typing import Any, Iterable, Mapping
 def value_text(value: Any) -> str:
     """Returns a value in the syntax of TOML. Raises TypeError for a value that no option can take."""
     if hasattr(value, "as_table"):
+        if isinstance(value, type):
+            raise TypeError(f"{value.__name__} is a class; a value of a scenario is one of its objects, as {value.__name__}(...)")
         value = value.as_table()  # a compressor
     value = value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value  # a number of NumPy or PyTorch
     if isinstance(value, bool):
@@ -24,7 +26,7 @@ def value_text(value: Any) -> str:
         return "{" + ", ".join(f"{_key_text(key)} = {value_text(one)}" for key, one in value.items()) + "}"
     if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
         return "[" + ", ".join(value_text(one) for one in value) + "]"
-    raise TypeError(f"a value of a scenario is a bool, an int, a float, a str, a list or a dict of these; {value!r} is a {type(value).__name__}")
+    raise TypeError(f"a value of a scenario is a bool, an int, a float, a str, a list or a dict of these; {value!r} is of type {type(value).__name__}")
 
 
 def scenario_text(tables: Mapping[str, Any]) -> str:
@@ -39,7 +41,7 @@ def flat(changes: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, Any
     """
     for key, value in changes.items():
         if not isinstance(key, str):
-            raise TypeError(f"a key of a scenario is a str; {key!r} is a {type(key).__name__}")
+            raise TypeError(f"a key of a scenario is a str; {key!r} is of type {type(key).__name__}")
         path = (above + "." if above else "") + key.replace("__", ".")
         if isinstance(value, Mapping) and "kind" not in value:
             yield from flat(value, path)
@@ -64,6 +66,6 @@ def settings(changes: Mapping[str, Any]) -> Iterable[str]:
 
 def _key_text(key: str) -> str:
     if not isinstance(key, str):
-        raise TypeError(f"a key of a scenario is a str; {key!r} is a {type(key).__name__}")
+        raise TypeError(f"a key of a scenario is a str; {key!r} is of type {type(key).__name__}")
     bare = key.isascii() and key.replace("_", "a").replace("-", "a").isalnum()
     return key if bare else json.dumps(key, ensure_ascii=False)

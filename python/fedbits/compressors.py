@@ -9,9 +9,10 @@ from typing import Any, Callable, Sequence
 
 import numpy as np
 
-from fedbits import _core
+from fedbits import _core, arguments
 from fedbits.parts import class_name, flat, given_options, make_class, summaries
 
+_ARRAYS = ("error", "state", "shared")  # of a memory
 _OPERATORS = {np.dtype(np.float32): _core.Operator32, np.dtype(np.float64): _core.Operator64}
 
 
@@ -34,23 +35,10 @@ class Contract:
     no_memory: str
 
 
-@dataclasses.dataclass(frozen=True)
-class _Key:
-    seed: int
-    client: int
-    round: int
-    step_size: float
-
-    def __post_init__(self):
-        for name, most in (("seed", 2**64), ("client", 2**32), ("round", 2**32)):
-            value = getattr(self, name)
-            if not 0 <= value < most:
-                raise ValueError(f"{name} is {value}; it must be from 0 to {most - 1}")
-        if not (self.step_size > 0 and math.isfinite(self.step_size)):
-            raise ValueError(f"step_size is {self.step_size}; it must be above 0 and finite")
-
-    def __iter__(self):
-        return iter((self.seed, self.client, self.round, self.step_size))
+def _key_of(seed: int, client: int, round: int, step_size: float) -> tuple[int, int, int, float]:
+    """Returns what random numbers and step-dependent units of a message depend on."""
+    return (arguments.whole("seed", seed, 0, 2**64 - 1), arguments.whole("client", client, 0, 2**32 - 1), arguments.whole("round", round, 0, 2**32 - 1),
+            arguments.positive("step_size", step_size))
 
 
 class Message:
@@ -139,8 +127,13 @@ class Memory:
         return {name: array.copy() for name, array in self._arrays.items()}
 
     def load_state_dict(self, state: dict[str, np.ndarray]) -> None:
-        """Raises ValueError for numbers that are not finite."""
-        for name, array in state.items():
+        """Raises TypeError or ValueError for what state_dict() does not return, and for numbers that are not finite; the memory is then as it was."""
+        for name, array in arguments.table("the state", state, ()).items():
+            if name not in _ARRAYS:
+                raise ValueError(f"a state of a memory has no {name!r}; it has {', '.join(map(repr, _ARRAYS))}")
+            if not isinstance(array, np.ndarray):
+                raise TypeError(f"the {name} of this state is of type {type(array).__name__}; it must be an array of NumPy")
+            arguments.float_type(f"the type of its {name}", array.dtype)
             if not np.isfinite(array).all():
                 raise ValueError(f"the {name} of this state has a number that is not finite")
         self._arrays = {}
@@ -163,11 +156,18 @@ class Compressor:
     kind: str = ""
     _fields: tuple[dict[str, Any], ...] = ()
 
+    def __new__(cls, *by_position: Any, **_: Any) -> Compressor:
+        if by_position:
+            first = next((field["name"] for field in cls._fields), "scope")
+            raise TypeError(f"{cls.__name__} takes options by their names, as {cls.__name__}({first}=...)")
+        return super().__new__(cls)
+
     def __init__(self, *, scope: str = "model", bucket: int = 0, **options: Any):
         if not self.kind:
             raise TypeError("Compressor is the base of all kinds; use one of fedbits.compressors()")
         if scope not in ("model", "tensor", "bucket"):
             raise ValueError(f"scope is {scope!r}; it must be 'model', 'tensor' or 'bucket'")
+        bucket = arguments.whole("bucket", bucket, 0, 2**63 - 1)
         if (scope == "bucket") != (bucket > 0):
             raise ValueError("bucket is the number of elements of scope='bucket', and belongs to it alone")
         self.scope, self.bucket = scope, bucket
@@ -188,10 +188,12 @@ class Compressor:
         that is not finite; the memory is then as it was. If the message of a finite vector is not finite, MessageOverflow is raised and the memory is
         empty afterwards.
         """
-        key = _Key(seed, client, round, step_size)
+        key = _key_of(seed, client, round, step_size)
         vector, shape, like = flat(x)
         tensors = _tensors_of(shapes, shape)
         operator = self._operator(vector.dtype, tensors)
+        if not isinstance(memory, (Memory, type(None))):
+            raise TypeError(f"memory is of type {type(memory).__name__}; it must be a fedbits.Memory(), which is kept from round to round")
         kept = Memory() if memory is None else memory
         error = None if memory is None else kept._array("error", vector.size, vector.dtype)
         state = kept._array("state", operator.state_size, vector.dtype)
@@ -219,11 +221,13 @@ class Compressor:
         The receiver's options, shapes, client, round and seed have to be those of the sender. Raises Error for bytes that are no message of this
         operator, and ValueError for operators of several phases or of a state that both sides share, as PowerSGD: Message.decode() reads those.
         """
-        key = _Key(seed, client, round, step_size)
-        sizes = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(map(int, shape))
+        key = _key_of(seed, client, round, step_size)
+        sizes, of = arguments.shape("shape", shape), arguments.float_type("dtype", dtype)
+        if not isinstance(message, (bytes, bytearray, memoryview, Message)):
+            raise TypeError(f"the message is of type {type(message).__name__}; it must be bytes")
         tensors = _tensors_of(shapes, sizes)
-        operator = self._require_one_phase(np.dtype(dtype), tensors)
-        out = np.empty(math.prod(sizes), np.dtype(dtype))
+        operator = self._require_one_phase(of, tensors)
+        out = np.empty(math.prod(sizes), of)
         operator.decode([bytes(message)], *key, None, out)
         return out.reshape(sizes)
 
@@ -235,8 +239,7 @@ class Compressor:
 
     def contract(self, shape: Sequence[int] | int, dtype: Any = np.float32) -> Contract:
         """Returns what the operator promises for vectors of this shape."""
-        sizes = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(map(int, shape))
-        return Contract(**self._operator(np.dtype(dtype), (sizes,)).contract())
+        return Contract(**self._operator(arguments.float_type("dtype", dtype), (arguments.shape("shape", shape),)).contract())
 
     def _operator(self, dtype: np.dtype, tensors: tuple[tuple[int, ...], ...], is_a_trial: bool = False) -> Any:
         place = dtype, tensors
@@ -268,11 +271,15 @@ class Compressor:
         return f"{type(self).__name__}({', '.join(words)})"
 
 
+# What help() and stub files show: that of __init__.
+Compressor.__signature__ = inspect.Signature(list(inspect.signature(Compressor.__init__).parameters.values())[1:])  # type: ignore[attr-defined]
+
+
 def _tensors_of(shapes: Sequence[Sequence[int]] | None, shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
     """Returns the tensors of a vector in order: by default it is one."""
     if shapes is None:
         return (shape,)
-    tensors = tuple(tuple(int(size) for size in one) for one in shapes)
+    tensors = arguments.shapes("shapes", shapes)
     if (total := sum(map(math.prod, tensors))) != math.prod(shape):
         raise ValueError(f"the shapes have {total} numbers, the vector has {math.prod(shape)}")
     return tensors

@@ -7,11 +7,11 @@ from typing import Any, Mapping, Sequence
 
 import numpy as np
 
-from fedbits import _core
+from fedbits import _core, arguments
 from fedbits.compressors import Compressor, Message, _plain
-from fedbits.parts import FLOATS, class_name, flat, given_options, make_class, summaries
+from fedbits.parts import class_name, flat, given_options, make_class, summaries
 
-_ROUNDS = {FLOATS[0]: _core.Feedback32, FLOATS[1]: _core.Feedback64}
+_ROUNDS = {np.dtype(np.float32): _core.Feedback32, np.dtype(np.float64): _core.Feedback64}
 
 
 class Feedback:
@@ -46,12 +46,10 @@ class Feedback:
         if refused:
             raise _core.ConfigError(refused)
         self.compressors = self._by_channel(compressor)
-        self.dtype = np.dtype(dtype)
-        if self.dtype not in _ROUNDS:
-            raise TypeError(f"dtype is {self.dtype}; it must be float32 or float64")
+        self.dtype = arguments.float_type("dtype", dtype)
         self.shapes = _shapes_of(P, shapes)
         self.P = sum(map(math.prod, self.shapes))
-        self.num_clients, self.seed = int(num_clients), int(seed)
+        self.num_clients, self.seed = arguments.whole("num_clients", num_clients, 1), arguments.whole("seed", seed, 0, 2**64 - 1)
         self._weights = _weights_of(weights, self.num_clients)
         self._unit = unit
         self._rounds = self._new_rounds()
@@ -69,9 +67,7 @@ class Feedback:
             raise TypeError(f"the vector has {array.dtype}; this feedback was made for {self.dtype}")
         if array.size != self.P:
             raise ValueError(f"the vector has {array.size} numbers; this feedback was made for {self.P}")
-        if not 0 <= client < self.num_clients:
-            raise ValueError(f"client is {client}; it must be from 0 to {self.num_clients - 1}")
-        sent = self._rounds.send(client, array, step_size, not check)
+        sent = self._rounds.send(self._client(client), array, arguments.positive("step_size", step_size), not check)
 
         def decode(message: Message) -> Any:
             vectors = [np.empty(self.P, self.dtype) for _ in self.channels]
@@ -84,7 +80,7 @@ class Feedback:
 
     def discard(self, client: int) -> None:
         """Forgets the message of a client in this round, as if it had been lost: its state does not move, and it may send again."""
-        self._rounds.discard(client)
+        self._rounds.discard(self._client(client))
 
     def receive(self, weights: Sequence[float] | None = None, *, out: np.ndarray | None = None) -> np.ndarray:
         """Returns the server's estimate [P] from the messages of this round, in float64, and closes the round.
@@ -93,9 +89,11 @@ class Feedback:
         not all clients have sent.  out: an array [P] of float64 for the estimate; a large one that is used again saves the time of fresh memory.
         """
         estimate = np.empty(self.P) if out is None else out
-        if estimate.dtype != np.float64 or estimate.shape != (self.P,) or not estimate.flags.c_contiguous:
-            raise ValueError(f"out has to be a contiguous array of {self.P} float64")
-        self._rounds.receive([] if weights is None else [float(weight) for weight in weights], estimate)
+        if not isinstance(estimate, np.ndarray):
+            raise TypeError(f"out is of type {type(estimate).__name__}; it must be an array of {self.P} float64")
+        if estimate.dtype != np.float64 or estimate.shape != (self.P,) or not estimate.flags.c_contiguous or not estimate.flags.writeable:
+            raise ValueError(f"out has to be a contiguous array of {self.P} float64 that can be written to")
+        self._rounds.receive([] if weights is None else arguments.numbers("weights", weights), estimate)
         return estimate
 
     @property
@@ -115,7 +113,7 @@ class Feedback:
     def error(self, client: int) -> np.ndarray | None:
         """Returns a copy of the error memory of a client, or None if the method has none."""
         out = np.empty(self.P, self.dtype)
-        return out if self._rounds.read_error(client, out) else None
+        return out if self._rounds.read_error(self._client(client), out) else None
 
     def state_dict(self) -> dict[str, Any]:
         """Returns everything that is kept between rounds, as bytes for load_state_dict() of an equal feedback. Raises Error within a round."""
@@ -123,11 +121,17 @@ class Feedback:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Raises ValueError for the state of another kind, and Error for one of other sizes; the feedback is then as it was."""
+        arguments.table("the state", state, ("kind", "state"))
+        if not isinstance(state["state"], bytes):
+            raise TypeError(f"the state's bytes are of type {type(state['state']).__name__}; state_dict() returns them")
         if state["kind"] != self.kind:
             raise ValueError(f"this is a state of {state['kind']!r}, not of {self.kind!r}")
         rounds = self._new_rounds()
         rounds.restore(state["state"])
         self._rounds = rounds
+
+    def _client(self, client: Any) -> int:
+        return arguments.whole("client", client, 0, self.num_clients - 1)
 
     def _new_rounds(self) -> Any:
         operators = [(channel, one.kind, _plain(one.options), one.scope, one.bucket) for channel, one in self.compressors.items()]
@@ -153,25 +157,21 @@ class Feedback:
 
 
 def _shapes_of(P: int | None, shapes: Sequence[Sequence[int]] | None) -> list[tuple[int, ...]]:
-    if P is not None and shapes is None:
-        shapes = [(P,)]
-    elif P is not None or shapes is None:
+    if (P is None) == (shapes is None):
         raise ValueError("give P, the number of parameters, or the shapes of their tensors")
-    found = [tuple(int(size) for size in shape) for shape in shapes]
+    found: list[tuple[int, ...]] = list(arguments.shapes("shapes", shapes)) if P is None else [(arguments.whole("P", P, 0),)]
     if sum(map(math.prod, found)) < 1:
         raise ValueError("there are no parameters")
     return found
 
 
 def _weights_of(weights: Sequence[float] | None, num_clients: int) -> list[float]:
-    if num_clients < 1:
-        raise ValueError(f"num_clients is {num_clients}; it must be at least 1")
     if weights is None:
         return [1 / num_clients] * num_clients
-    given = [float(weight) for weight in weights]
+    given = arguments.numbers("weights", weights)
     if len(given) != num_clients:
         raise ValueError(f"there are {len(given)} weights for {num_clients} clients")
-    if not all(weight > 0 and math.isfinite(weight) for weight in given):
+    if not all(weight > 0 for weight in given):
         raise ValueError("weights must be above 0 and finite")
     return [weight / sum(given) for weight in given]
 

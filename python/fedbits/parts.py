@@ -9,6 +9,7 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from fedbits import _core
+from fedbits.arguments import FLOATS
 
 # Names whose letters are not those of a kind in capitals at the beginning of each word.
 _SPELLING = {"adaqs": "AdaQS", "dgc_sampled": "DGCSampled", "dqsgd": "DQSGD", "drive": "DRIVE", "eden": "EDEN", "ef_sign": "EFSign", "fp8": "FP8",
@@ -22,7 +23,6 @@ _SPELLING = {"adaqs": "AdaQS", "dgc_sampled": "DGCSampled", "dqsgd": "DQSGD", "d
              "marina": "MARINA", "none": "NoFeedback", "power_ef": "PowerEF", "sa_pef": "SAPEF", "scafcom": "SCAFCOM", "scaffold": "SCAFFOLD",
              "scallion": "SCALLION", "three_pc": "ThreePC"}
 _TYPES = {"true or false": bool, "integer": int, "number": float, "number or rule": float | str, "string": str, "choice": str}
-FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def class_name(kind: str) -> str:

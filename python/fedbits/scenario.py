@@ -156,7 +156,7 @@ def _source_of(scenario: Any) -> dict[str, Any]:
         return {"text": scenario, "name": "scenario", "folder": ""}
     if isinstance(scenario, (str, os.PathLike)):
         return {"file": os.fspath(scenario)}
-    raise TypeError(f"a scenario is a path, the text of a scenario file, a dict or a fedbits.Scenario, not a {type(scenario).__name__}")
+    raise TypeError(f"a scenario is a path, the text of a scenario file, a dict or a fedbits.Scenario; this is of type {type(scenario).__name__}")
 
 
 def _attribute(scenario: Scenario, above: str, name: str) -> Any:

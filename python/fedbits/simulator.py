@@ -12,12 +12,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import reprlib
 import signal
 import threading
 import warnings
 from typing import Any, Callable, Mapping, Sequence
 
-from fedbits import _core, _toml, registration
+from fedbits import _core, _toml, arguments, registration
 from fedbits.progress import Progress, listener_of
 from fedbits.scenario import Scenario, source_of
 from fedbits.store import Store, StudyWarning
@@ -109,6 +110,9 @@ def suggest(scenario: ScenarioLike | None = None, *, k: float | None = None, rat
     """
     given = {"k": k, "ratio": ratio, "lambda": lambda_, "epsilon": epsilon, "d": d, "gamma": gamma, "sigma": sigma, "noise_growth": noise_growth,
              "zeta": zeta, "measure": measure}
+    for name, value in given.items():
+        if value is not None:
+            (arguments.index if name == "measure" else arguments.real)(name, value)
     if scenario is None and settings:
         raise TypeError(f"{next(iter(settings))!r} is a key of a scenario, and there is none")
     options = {} if scenario is None else _options(scenario, settings, data_folder=data_folder)
@@ -137,6 +141,11 @@ def check(*parts: str, only: Sequence[str] = (), **options: Any) -> list[Check]:
     parts: their names in a scenario, "top_k".  only: names of checks.  options: options of the parts, k=3. No study may be running meanwhile.
     Raises ConfigError for unknown names, and for a part whose role has no checks.
     """
+    for part in parts:
+        if not isinstance(part, str):
+            raise TypeError(f"{reprlib.repr(part)} is no name of a part; give that of a scenario, as 'top_k'")
+    if isinstance(only, str):
+        raise TypeError(f"only is {only!r}; it must be a list of checks, as [{only!r}]")
     rows = _core.check_parts(list(parts), list(_toml.settings(options)), list(only))
     return [Check(*row) for row in rows]
 
@@ -160,6 +169,8 @@ def _options(scenario: ScenarioLike, settings: dict[str, Any], **options: Any) -
     """Returns the options of the extension module, without those that are None. Raises ConfigError for values out of their range."""
     given = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in options.items() if value is not None}
     for name, (least, most) in _RANGES.items():
+        if name in given:
+            (arguments.real if name in ("seconds", "checkpoint_minutes") else arguments.index)(name, given[name])
         if name in given and not least <= given[name] <= most:
             raise _core.ConfigError(f"{name}: must be from {least} to {most}, is {given[name]}")
     if given.get("resume") and given.get("again"):

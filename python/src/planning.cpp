@@ -135,7 +135,7 @@ std::vector<Checked> run_checks(const CheckArguments& arguments) {
   for (const PartName& part : parts)
     for (const checks::Check& check : checks::checks_of(part.role)) {
       if (!arguments.only.empty() && std::ranges::find(arguments.only, check.name) == arguments.only.end()) continue;
-      Checked& one = all.emplace_back(part, check, checks::Findings());
+      Checked& one = all.emplace_back(Checked{.part = part, .check = check, .findings = {}});
       checks::FindingPlace(one.findings, part.name).guard([&] { check.run(part.name, one.findings); });
     }
   require_checks(parts);

@@ -1,5 +1,7 @@
 """Client models, partitioners and data sets in Python: the same results as those of the simulator, and errors of wrong ones."""
+import contextlib
 import pathlib
+import re
 import textwrap
 import threading
 
@@ -7,6 +9,7 @@ import numpy as np
 import pytest
 
 import fedbits
+from fedbits import registration
 
 CLIENTS = 5
 
@@ -148,6 +151,35 @@ def test_an_exception_is_the_object_that_was_raised(tmp_path):
         fedbits.run(scenario(model={"kind": "raises"}), out=tmp_path, progress=False)
     assert raised.value is own
     fedbits.run(scenario(), out=tmp_path / "next", progress=False)
+
+
+@pytest.mark.parametrize("passed_on", [0, 1])
+def test_of_two_failures_the_one_that_the_core_passes_on_is_raised(passed_on):
+    errors = [LookupError("first"), LookupError("second")]
+    numbers = [registration.keep_failure(error) for error in errors]
+    registration.note_failure(numbers[passed_on], "client 7, round 2")
+    with pytest.raises(LookupError) as raised:
+        registration.raise_failure()
+    assert raised.value is errors[passed_on]
+    assert raised.value.__notes__ == ["client 7, round 2"]
+    assert not hasattr(errors[1 - passed_on], "__notes__")
+    registration.raise_failure()  # none is left
+
+
+def test_clients_that_raise_at_the_same_time_keep_their_names(tmp_path):
+    together = threading.Barrier(2)
+
+    def fail(x, rows):
+        with contextlib.suppress(threading.BrokenBarrierError):  # a thread that finds no other one goes on alone
+            together.wait(timeout=0.2)
+        raise LookupError(f"of {len(rows)} rows")
+
+    model_that("raises_together", fail)
+    for attempt in range(5):
+        together.reset()
+        with pytest.raises(LookupError, match="of 8 rows") as raised:
+            fedbits.run(scenario(model={"kind": "raises_together"}), out=tmp_path / str(attempt), progress=False, threads=2)
+        assert any(re.fullmatch(r"client \d, round 1", note) for note in raised.value.__notes__)
 
 
 def test_a_loss_that_is_not_finite_is_divergence(tmp_path):

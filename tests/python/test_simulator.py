@@ -1,5 +1,6 @@
 """Studies from Python: the command line's results, its errors, its ways to be stopped, and progress."""
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -111,6 +112,21 @@ def test_a_value_that_no_option_can_take_is_refused(value):
     assert not os.path.exists("out")
 
 
+@pytest.mark.parametrize("wrong, error, words", [
+    (lambda: fedbits.suggest(ratio="1%"), TypeError, "ratio is '1%'; it must be a number"),
+    (lambda: fedbits.suggest(STUDY, k=3, measure="ten"), TypeError, "measure is 'ten'; it must be a whole number"),
+    (lambda: fedbits.check(fedbits.TopK), TypeError, "is no name of a part; give that of a scenario, as 'top_k'"),
+    (lambda: fedbits.check("top_k", only="bits"), TypeError, "it must be a list of checks, as ['bits']"),
+    (lambda: fedbits.Scenario(STUDY, compressor={"up": fedbits.TopK}), TypeError, "TopK is a class; a value of a scenario is one of its objects, as TopK(...)"),
+    (lambda: fedbits.run(STUDY, rounds=None), TypeError, "None is of type NoneType"),
+    (lambda: fedbits.run(3), TypeError, "this is of type int"),
+])
+def test_a_wrong_argument_is_named(wrong, error, words):
+    with pytest.raises(error, match=re.escape(words)):
+        wrong()
+    assert not os.path.exists("out")
+
+
 @pytest.mark.parametrize("options, error, words", [
     ({"threads": 0}, fedbits.ConfigError, "threads: must be from 1 to 4096, is 0"),
     ({"checkpoint_minutes": float("nan")}, fedbits.ConfigError, "checkpoint_minutes: must be from 0"),
@@ -120,7 +136,9 @@ def test_a_value_that_no_option_can_take_is_refused(value):
     ({"state_memory": "2Q"}, fedbits.ConfigError, "such as 8G or 500M"),
     ({"jobs": 3}, fedbits.ConfigError, "jobs: unknown key"),
     ({"out": 3}, TypeError, "out has a value of the wrong type: 3"),
-    ({"threads": "two"}, TypeError, ""),
+    ({"threads": "two"}, TypeError, "threads is 'two'; it must be a whole number"),
+    ({"threads": 1.5}, TypeError, "threads is 1.5; it must be a whole number"),
+    ({"checkpoint_minutes": "5"}, TypeError, "checkpoint_minutes is '5'; it must be a number"),
 ])
 def test_an_option_out_of_its_range_is_named(options, error, words):
     with pytest.raises(error, match=words):

@@ -145,10 +145,11 @@ class Failing(torch.nn.Module):
 
 def test_what_a_module_raises_comes_out(tmp_path) -> None:
     fedbits.torch.Model(Failing(), kind="torch_failing")
-    with pytest.raises(ArithmeticError, match="out of numbers") as raised:
-        run(scenario(model={"kind": "torch_failing"}), tmp_path)
-    assert any("round 1" in note for note in raised.value.__notes__)
-    assert list(fedbits.Store(tmp_path).columns("runs")["status"]) == ["failed"]
+    for threads in (1, 2, 2, 2):  # clients of several threads raise at about the same time
+        with pytest.raises(ArithmeticError, match="out of numbers") as raised:
+            run(scenario(model={"kind": "torch_failing"}), tmp_path, threads=threads)
+        assert any("client " in note and "round 1" in note for note in raised.value.__notes__)
+    assert set(fedbits.Store(tmp_path).columns("runs")["status"]) == {"failed"}
 
 
 class Changing(torch.nn.Module):
