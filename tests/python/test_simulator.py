@@ -286,9 +286,15 @@ def test_a_stopped_study_is_whole_and_goes_on(command, way):
 
 def test_an_interrupt_leaves_the_handler_of_python():
     before = signal.getsignal(signal.SIGINT)
-    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    has_begun = threading.Event()
+
+    def interrupt():
+        if has_begun.wait(60):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
-        fedbits.run(STUDY, out="out", progress=False, rounds=100_000, evaluate__every=1000)
+        fedbits.run(STUDY, out="out", progress=lambda at: at.event == "round" and has_begun.set(), rounds=100_000, evaluate__every=1000)
     assert "interrupted" in fedbits.Store("out").columns("runs")["status"]
     assert signal.getsignal(signal.SIGINT) is before
     with pytest.raises(KeyboardInterrupt):
