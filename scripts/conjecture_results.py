@@ -252,4 +252,4 @@ def tables(folder, planned, bits="up"):
 
 def count_line(pair, lines):
     found = counts(lines)
-    return f"- {pair[0]} : {pair[1]}: " + ", ".join(f"{found[kind]} groups {kind}" for kind in VERDICTS)
+    return f"- {pair[0]} : {pair[1]}: " + ", ".join(f"{found[kind]} {'group' if found[kind] == 1 else 'groups'} {kind}" for kind in VERDICTS)
