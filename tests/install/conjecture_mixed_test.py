@@ -21,10 +21,17 @@ import conjecture_mixed as mixed
 
 RESULTS = SOURCE / "docs" / "conjecture" / "results"
 TOLERANCES = {"slope": 1e-3, "se": 1e-3, "df": 1e-2, "t": 1e-3, "slope_low": 1e-3, "slope_high": 1e-3}
+# At the bound of a variance another processor's rounding may end elsewhere: there only estimates and their errors are compared, to a hundredth.
+OF_SINGULAR_FITS = {"slope": 1e-2, "se": 1e-2}
 
 
 def near(a, b, tolerance, least=0.0):
     return abs(a - b) <= tolerance * max(abs(a), abs(b), least)
+
+
+def log_p(line):
+    """Returns the logarithm of a p-value, of which the smallest are zero in double precision."""
+    return math.log(max(float(line["p"]), 1e-300))
 
 
 def check_committed():
@@ -41,11 +48,14 @@ def check_committed():
             again = mixed.read(pathlib.Path(folder) / "mixed.csv")
         assert list(again) == list(fitted), f"budget of {budget}%: the groups differ: {set(again) ^ set(fitted)}"
         for at, line in fitted.items():
-            for name, tolerance in TOLERANCES.items():
+            is_regular = line["fit"] == again[at]["fit"] == "regular"
+            for name, tolerance in (TOLERANCES if is_regular else OF_SINGULAR_FITS).items():
                 a, b = float(line[name]), float(again[at][name])
-                assert near(a, b, tolerance, float(line["se"]) if name.startswith("slope") else 0), f"{at}: {name} is {a} in mixed-{budget}.csv, and {b} in a new fit"
-            assert near(math.log(float(line["p"])), math.log(float(again[at]["p"])), 0.02, 1), f"{at}: p is {line['p']}, and {again[at]['p']} in a new fit"
-            assert line["fit"] == again[at]["fit"] and line["seeds"] == again[at]["seeds"], f"{at}: {line}, and {again[at]} in a new fit"
+                least = float(line["se"]) if name.startswith("slope") else 1 if name == "t" else 0
+                assert near(a, b, tolerance, least), f"{at}: {name} is {a} in mixed-{budget}.csv, and {b} in a new fit"
+            if is_regular:
+                assert near(log_p(line), log_p(again[at]), 0.02, 1), f"{at}: p is {line['p']}, and {again[at]['p']} in a new fit"
+            assert line["seeds"] == again[at]["seeds"], f"{at}: {line}, and {again[at]} in a new fit"
         print(f"budget of {budget}%: {len(fitted)} slopes of {', '.join(covered)} are those of a new fit")
 
 
