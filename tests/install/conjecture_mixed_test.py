@@ -30,7 +30,7 @@ def near(a, b, tolerance, least=0.0):
 
 
 def log_p(line):
-    """Returns the logarithm of a p-value, of which the smallest are zero in double precision."""
+    """Returns the logarithm of a p-value. A p-value below the smallest double is stored as zero and counts as 1e-300."""
     return math.log(max(float(line["p"]), 1e-300))
 
 
@@ -55,6 +55,7 @@ def check_committed():
                 assert near(a, b, tolerance, least), f"{at}: {name} is {a} in mixed-{budget}.csv, and {b} in a new fit"
             if is_regular:
                 assert near(log_p(line), log_p(again[at]), 0.02, 1), f"{at}: p is {line['p']}, and {again[at]['p']} in a new fit"
+            assert (line["p_holm"] < 0.05) == (again[at]["p_holm"] < 0.05), f"{at}: the new fit has another claim"
             assert line["seeds"] == again[at]["seeds"], f"{at}: {line}, and {again[at]} in a new fit"
         print(f"budget of {budget}%: {len(fitted)} slopes of {', '.join(covered)} are those of a new fit")
 
