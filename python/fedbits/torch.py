@@ -11,7 +11,10 @@ In several processes of torch.distributed every process sends its message to all
 does the same between the backward pass and any optimizer. `bits` is the exact length of the messages that this process has sent.
 """
 # DistributedDataParallel reads the annotations of a hook as types, so they are not postponed here.
+import atexit
 import math
+import time
+import weakref
 from typing import Any, Callable, Iterable
 
 import numpy as np
@@ -165,10 +168,31 @@ def _all_gather(message: bytes, processes: int, group: Any) -> list[bytes]:
     """Returns the messages of all processes, which differ in length."""
     own = torch.frombuffer(bytearray(message), dtype=torch.uint8)
     lengths = [torch.zeros(1, dtype=torch.int64) for _ in range(processes)]
-    dist.all_gather(lengths, torch.tensor([len(own)]), group=group)
+    own_length = torch.tensor([len(own)])
+    dist.all_gather(lengths, own_length, group=group)
     longest = max(int(length) for length in lengths)
     padded = torch.zeros(longest, dtype=torch.uint8)
     padded[:len(own)] = own
     received = [torch.empty(longest, dtype=torch.uint8) for _ in range(processes)]
     dist.all_gather(received, padded, group=group)
+    _lend([own_length, padded, *lengths, *received])
     return [bytes(one[:int(length)].numpy()) for one, length in zip(received, lengths)]
+
+
+# The threads of gloo let go of the tensors of a collective a moment after it has ended, which takes the interpreter's lock. DistributedDataParallel
+# keeps those threads alive for as long as the process, and a thread that asks for the lock while the interpreter shuts down ends the process with an
+# error (PyTorch 2.15). So the end of the program waits for them.
+_lent: list[weakref.ref[torch.Tensor]] = []
+
+
+def _lend(tensors: list[torch.Tensor]) -> None:
+    """Notes the tensors of a collective that has ended, which nobody but the threads of PyTorch will hold."""
+    _lent[:] = [one for one in _lent if one() is not None]
+    _lent.extend(weakref.ref(tensor) for tensor in tensors)
+
+
+@atexit.register
+def _wait_for_lent_tensors(longest_s: float = 5) -> None:
+    end = time.monotonic() + longest_s
+    while any(one() is not None for one in _lent) and time.monotonic() < end:
+        time.sleep(0.001)

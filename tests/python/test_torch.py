@@ -1,8 +1,8 @@
 """The optimizer and the communication hook for PyTorch, in one process and in two."""
 from __future__ import annotations
 
-import os
 import pathlib
+import threading
 
 import numpy as np
 import pytest
@@ -180,7 +180,7 @@ def _joined(rank: int, function, folder: str) -> None:
     function(rank, results)
     torch.save(results, f"{folder}/results.{rank}")
     dist.barrier()
-    os._exit(0)  # PyTorch aborts where a thread of gloo lets go of a tensor while the interpreter ends.
+    dist.destroy_process_group()
 
 
 def _with_hook(rank: int, results: dict) -> None:
@@ -220,6 +220,33 @@ def test_two_processes_step_with_the_mean_of_their_messages(function, tmp_path: 
         np.testing.assert_array_equal(results["parameters"], flat(model.parameters()))
         np.testing.assert_array_equal(results["error"], memories[rank].error)
         assert (results["bits"], results["rounds"]) == (bits[rank], 4)
+
+
+def test_the_end_of_a_program_waits_for_tensors_that_threads_of_pytorch_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fedbits.torch, "_lent", [])
+    held = [torch.zeros(1)]
+    fedbits.torch._lend([held[0], torch.zeros(1)])
+    holder = threading.Timer(0.2, held.clear)
+    holder.start()
+    fedbits.torch._wait_for_lent_tensors()
+    assert not held
+    kept = torch.zeros(1)
+    fedbits.torch._lend([kept])
+    assert len(fedbits.torch._lent) == 1  # those of earlier collectives are forgotten once they were let go
+    fedbits.torch._wait_for_lent_tensors(longest_s=0.01)
+    assert fedbits.torch._lent[0]() is kept
+
+
+def _gathered(rank: int, results: dict) -> None:
+    results["messages"] = fedbits.torch._all_gather(bytes(range(rank + 1)), 2, None)
+    results["noted"] = len(fedbits.torch._lent)
+    fedbits.torch._wait_for_lent_tensors()
+    results["held"] = sum(one() is not None for one in fedbits.torch._lent)
+
+
+def test_all_tensors_of_a_collective_are_waited_for(tmp_path: pathlib.Path) -> None:
+    for results in run_two(_gathered, tmp_path):
+        assert results == {"messages": [bytes([0]), bytes([0, 1])], "noted": 6, "held": 0}
 
 
 def _refused(rank: int, results: dict) -> None:
