@@ -36,6 +36,21 @@ def picture(name, text, folder="conjecture"):
     return f"![{text}]({folder}/figures/{name}.svg)"
 
 
+# What each result at the most different clients says of the absolute operator.
+RESULT_WORDS = {"superior": "better in {}", "non-inferior": "at least as good within the margin in {} more", "worse": "worse by more than the margin in {}",
+                "undecided": "undecided in {}"}
+
+
+def margin_counts(lines):
+    found = [results.shown_of(line) for line in lines]
+    return {kind: found.count(kind) for kind in results.MARGIN_RESULTS}
+
+
+def margin_text(lines):
+    """Returns the counts of the results at the most different clients, without those that no group has."""
+    return listed([RESULT_WORDS[kind].format(count) for kind, count in margin_counts(lines).items() if count])
+
+
 def verdict_text(counted):
     return (f"the slope has a claim for the conjecture in {number_of(counted[FOR], 'group')}, against it in {counted[AGAINST]}, "
             f"and no claim in {counted[NONE]}")
@@ -50,25 +65,29 @@ def conclusion_text(budget, pair):
     if kind == "open":
         return f"{name}: no conclusion yet, {len(lines)} of {len(budget.groups)} groups have run. So far {said}."
     if kind in ("holds", "fails"):
-        return f"{name}: the conjecture {kind}; {said}."
-    return f"{name}: the conjecture neither holds nor fails in general; {said}. {separation_text(lines)}"
+        return f"{name}: the conjecture {kind}; {said}. {ahead_text(pair, lines)}"
+    return f"{name}: the conjecture neither holds nor fails in general; {said}. {separation_text(lines)} {ahead_text(pair, lines)}"
+
+
+def ahead_text(pair, lines):
+    """Returns who is ahead with the most different clients."""
+    return f"Where clients differ most, {WORDS[pair[0]]} is {margin_text(lines)}."
 
 
 def label_text(factor, label):
-    """Returns a label with its factor where it does not speak for itself: "EF14", "a9a", "local steps 10"."""
+    """Returns a label as a sentence has it: "under EF14", "on a9a", "with local steps 10"."""
     name = figures.FEEDBACKS.get(label, label.split("/")[-1])
-    return name if factor in ("problem", "feedback") else f"{factor} {name}"
+    return {"problem": f"on {name}", "feedback": f"under {name}"}.get(factor, f"with {factor} {name}")
 
 
 def separation_text(lines):
-    """Returns which factors decide the claims: all labels but those with the most frequent claim are named."""
+    """Returns which factors separate the claims: all labels but those with the most frequent claim are named."""
     factors, verdicts = results.separating_factors(lines)
     if not factors:
-        return "No factor and no two factors decide which it is; a table below counts the groups by factor."
+        return "No factor and no two factors separate these groups; a table below counts them by factor."
     usual = max(results.VERDICTS, key=list(verdicts.values()).count)
-    others = [f"{verdict} with {listed([label_text(*pair) for pair in zip(factors, labels)])}"
-              for labels, verdict in verdicts.items() if verdict != usual]
-    return f"What decides is {listed(list(factors))}: {listed(others)}, otherwise {usual}."
+    others = [f"{verdict} {' '.join(label_text(*pair) for pair in zip(factors, labels))}" for labels, verdict in verdicts.items() if verdict != usual]
+    return f"{listed(list(factors)).capitalize()} separate{'' if len(factors) > 1 else 's'} them: {'; '.join(others)}; otherwise {usual}."
 
 
 def state_text(budget):
@@ -88,36 +107,31 @@ def answer(budget):
 
 def short_answer(budget):
     """Returns the answer in two sentences and one picture, for the README."""
-    parts, kinds = [], {}
+    parts, better, kinds = [], [], {}
     for pair in results.pairs_of(budget.slopes):
         lines = results.of_pair(budget.slopes, pair)
         found, kinds[pair] = results.counts(lines), results.conclusion_of(lines, len(budget.groups))
         parts.append(f"the gap of {WORDS[pair[0]]} grew against that of {WORDS[pair[1]]} in {found[AGAINST]} of {number_of(len(lines), 'group')} and "
                      f"shrank in {found[FOR]}")
-    verdicts = {"open": "draws no conclusion yet, because a part of it has not run", "holds": "finds that this holds", "fails": "finds that this fails",
-                "mixed": "finds that this neither holds nor fails in general"}
+        better.append(f"{WORDS[pair[0]]} was better than {WORDS[pair[1]]} in {margin_counts(lines)['superior']}")
+    verdicts = {"open": "draws no conclusion yet, because a part of it has not run", "holds": "finds that the trend this implies holds",
+                "fails": "finds that the trend this implies fails", "mixed": "finds that the trend this implies neither holds nor fails in general"}
     said = list(dict.fromkeys(kinds.values()))
     verdict = verdicts[said[0]] if len(said) == 1 else listed([f"{verdicts[kind]} for {words_of(pair)}" for pair, kind in kinds.items()])
     text = ("Sahu et al. (NeurIPS 2021) conjecture that absolute compressors are the better choice when clients differ; a study with a plan written "
-            f"before its runs {verdict}. With growing heterogeneity and at equal bits, {', and '.join(parts)} ([figures, limits and "
-            "commands](docs/conjecture.md)).")
+            f"before its runs {verdict}. With growing heterogeneity and at equal bits, {', and '.join(parts)}; where clients differ most, "
+            f"{listed(better)} ([figures, limits and commands](docs/conjecture.md)).")
     about = "Does the hard threshold lose against Top-k as clients differ more? Slopes by group"
     return paragraph(text) + "\n\n" + picture(f"slopes-hard-{budget.name}", about, "docs/conjecture")
 
 
 # ---- what it means ----
 
-def margin_counts(lines):
-    found = [results.margin_result_of(line) for line in lines]
-    return {kind: found.count(kind) for kind in ("superior", "non-inferior", "not shown")}
-
-
 def better_text(pair, lines):
     """Returns what somebody with the most different clients finds for one pair."""
-    found, ratios = margin_counts(lines), sorted(math.exp(float(line["difference"])) for line in lines if line["difference"]) or [math.nan]
-    return (f"{WORDS[pair[0]]} ended at {ratios[0]:.2f} to {ratios[-1]:.2f} times the gap of {WORDS[pair[1]]}, which shows it to be better in "
-            f"{found['superior']} of {number_of(len(lines), 'group')}, at least as good within a tenth in {found['non-inferior']} more, and neither in "
-            f"{found['not shown']}")
+    ratios = sorted(math.exp(float(line["difference"])) for line in lines if line["difference"]) or [math.nan]
+    return (f"{WORDS[pair[0]]} ended at {ratios[0]:.2f} to {ratios[-1]:.2f} times the gap of {WORDS[pair[1]]}: of {number_of(len(lines), 'group')} it is "
+            f"{margin_text(lines)}")
 
 
 def practice(budget):
@@ -136,43 +150,3 @@ def advice(budget):
     if kinds == {"holds"}:
         return "That clients differ is a reason to prefer an absolute compressor, as far as this study goes."
     return "That clients differ is therefore not by itself a reason to prefer the class of absolute compressors."
-
-
-def rule_of_mechanism(budget):
-    found = {pair: margin_counts(results.of_pair(budget.slopes, pair))["superior"] for pair in results.pairs_of(budget.slopes)}
-    best = max(found, key=found.get)
-    others = [f"{WORDS[pair[0]]} than {WORDS[pair[1]]} in {count}" for pair, count in found.items() if pair != best]
-    return (f"**Choose the mechanism, not the class.** At similarity 0% {WORDS[best[0]]} was shown to be better than {WORDS[best[1]]} in "
-            f"{found[best]} of {number_of(len(results.of_pair(budget.slopes, best)), 'group')}, and {listed(others)}.")
-
-
-def rule_of_feedback(budget):
-    """Returns the mean slope of the first pair under each feedback."""
-    pair, by_feedback = results.pairs_of(budget.slopes)[0], {}
-    for line in filter(lambda line: line["slope"], results.of_pair(budget.slopes, pair)):
-        by_feedback.setdefault(results.settings_of(line["group"])["feedback.up"], []).append(float(line["slope"]))
-    ranges = listed([f"{min(found):+.2f} to {max(found):+.2f} under {figures.FEEDBACKS[label]}" for label, found in by_feedback.items()])
-    worst = max(by_feedback, key=lambda label: max(by_feedback[label]))
-    return (f"**Choose the feedback with the compressor.** The slope of {words_of(pair)} was {ranges}: heterogeneity can cost the threshold most under "
-            f"{figures.FEEDBACKS[worst]}.")
-
-
-TUNED = {"hard": "compressor.up.threshold", "rounding": "compressor.up.step"}
-
-
-def rule_of_tuning(runs):
-    """Returns in how many cells the tuned values are not the same at all levels."""
-    cells = {}
-    for run in runs:
-        if run["compressor.up"] in TUNED:
-            thresholds, rates = cells.setdefault((run["compressor.up"], *(run[key] for key in results.FACTORS.values())), (set(), set()))
-            thresholds.add(run[TUNED[run["compressor.up"]]])
-            rates.add(run["local.learning_rate"])
-    changed = [sum(len(found[i]) > 1 for found in cells.values()) for i in range(2)]
-    return (f"**Tune for the clients at hand.** The best threshold or grid step, in units of the gradient, was not the same at all five levels of "
-            f"heterogeneity in {changed[0]} of {number_of(len(cells), 'cell')} of an absolute operator, and the best step size in {changed[1]}.")
-
-
-def rules(budget, runs):
-    texts = rule_of_mechanism(budget), rule_of_feedback(budget), rule_of_tuning(runs)
-    return "\n".join(paragraph(text, f"{i}. ", "   ") for i, text in enumerate(texts, 1))

@@ -14,7 +14,7 @@ def heading_of(at):
 
 
 def clients_of(at):
-    return "all clients" if at["participation.fraction"] == "1" else "a tenth"
+    return "all clients" if at["participation.fraction"] == "1" else "a tenth of clients"
 
 
 def axis_around(intervals, marks, log=False):
@@ -61,7 +61,7 @@ def margins(title, pair, groups, lines):
         line = found.get(key(at))
         if not line:
             return None, "has not run"
-        return interval_of(line, ("difference_low", "difference", "difference_high"), math.exp), results.margin_result_of(line)
+        return interval_of(line, ("difference_low", "difference", "difference_high"), math.exp), results.shown_of(line)
     return forest(title, "ratio of gaps at a similarity of 0%, with Student's 95% interval; lines at 1 and at the margin of 1.1", groups, find,
                   f"gap of {pair[0]} / gap of {pair[1]}", (1.0, 1.1), (f"{pair[0]} better", f"{pair[1]} better"), log=True)
 

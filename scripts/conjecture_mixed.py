@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import conjecture_results as results
-from conjecture_answer import listed, number_of, paragraph, title_of
+from conjecture_answer import listed, number_of, paragraph, words_of
 
 SCRIPT = pathlib.Path(__file__).resolve().parent / "conjecture_mixed.R"
 DECIDED_BY_TESTS = "", results.OF_SLOPE_TEST, "the interval contains zero"
@@ -69,9 +69,14 @@ def cells(primary, mixed):
 def fits_text(pairs):
     """Returns how many fits there were, and which of them are not regular."""
     fits = {((line["a"], line["b"]), results.settings_of(line["group"])["data.name"].split("/")[-1]): mixed["fit"] for line, mixed in pairs}
-    said = [f"{title_of(pair)} on {problem} ({state})" for (pair, problem), state in fits.items() if state != "regular"]
+    said = [f"{words_of(pair)} on {problem} ({state})" for (pair, problem), state in fits.items() if state != "regular"]
     text = f"There are {len(fits)} fits, one for each pair and problem." if len(fits) > 1 else "There is one fit."
-    return text + (f" Not regular are {listed(said)}: a variance or a correlation was estimated at its bound." if said else " None of them was singular.")
+    if not said:
+        return f"{text} None of them was singular."
+    if set(fits.values()) == {"singular"}:
+        return (f"{text} All are singular: a variance between seeds, or a correlation, is estimated at its bound, so their p-values come close to those of a "
+                "regression that takes the levels of a seed as independent.")
+    return f"{text} These are not regular: {listed(said)}. In a singular fit a variance between seeds, or a correlation, is estimated at its bound."
 
 
 def budget_text(budget):

@@ -3,16 +3,19 @@
 A part of the page lies between `<!-- begin NAME -->` and `<!-- end NAME -->`. Every number and every conclusion there is computed by the rules of
 docs/conjecture-plan.md; the text outside of these marks is written by hand and has no result in it."""
 import itertools
+import math
 import re
 
 import conjecture_descriptive as descriptive
 import conjecture_figures as figures
+import conjecture_limits_page as limits
 import conjecture_mixed as mixed
 import conjecture_results as results
 import conjecture_robustness as robustness
+import conjecture_rules as thumb
 import conjecture_secondary_page as secondary
 import conjecture_why_figures as why
-from conjecture_answer import answer, margin_counts, number_of, paragraph, picture, practice, rules, short_answer, title_of, words_of
+from conjecture_answer import answer, listed, margin_text, number_of, paragraph, picture, practice, short_answer, title_of, words_of
 
 SHORT = {("hard", "top-k"): "hard", ("rounding", "three-lc"): "rounding"}
 
@@ -47,8 +50,27 @@ def factor_table(budget):
     return results.markdown(["pair", "factor", "", "for", "against", "no claim"], rows)
 
 
+def flip_text(lines, what):
+    """Returns in how many tests the sign-flip test decides as the t test does."""
+    same = sum((float(line["p_holm"]) <= 0.05) == (float(line["p_flip_holm"]) <= 0.05) for line in lines)
+    return f"The sign-flip test beside the t test decides the same at 0.05 in {same} of {number_of(len(lines), what)}."
+
+
+def scale_text(budget):
+    """Returns what a slope of 0.1 means for the ratio of gaps: how many times it is as large where clients differ most as where they are alike."""
+    places = {}
+    for line in budget.differences():
+        if line["x"] and line["level"] in (thumb.ALIKE, thumb.DIFFERENT):
+            places.setdefault((results.settings_of(line["group"])["data.name"].split("/")[-1], line["level"]), []).append(float(line["x"]))
+    said = []
+    for problem in dict.fromkeys(name for name, _ in places):
+        different, alike = (sum(places[problem, level]) / len(places[problem, level]) for level in (thumb.DIFFERENT, thumb.ALIKE))
+        said.append(f"{math.exp(0.1 * (different - alike)):.1f} times on {problem}")
+    return f"A slope of +0.1 means that the ratio of gaps, absolute over contraction, is larger at a similarity of 0% than at 100%: {listed(said)}."
+
+
 def slopes_part(budget):
-    parts = []
+    parts = [paragraph(f"{scale_text(budget)} {flip_text(budget.slopes, 'slope')}")]
     for pair, short in SHORT.items():
         parts += [picture(f"slopes-{short}-{budget.name}", f"Slopes of {words_of(pair)} in each group, with intervals"),
                   picture(f"ratios-{short}-{budget.name}", f"Log ratio of gaps of {words_of(pair)} against heterogeneity")]
@@ -60,9 +82,8 @@ def margins_part(budget):
                 for pair, short in SHORT.items()]
     said = []
     for pair in results.pairs_of(budget.slopes):
-        found = margin_counts(results.of_pair(budget.slopes, pair))
-        said.append(paragraph(f"{title_of(pair)}: superior in {number_of(found['superior'], 'group')}, non-inferior only in {found['non-inferior']}, "
-                              f"not shown in {found['not shown']}.", "- ", "  "))
+        lines = results.of_pair(budget.slopes, pair)
+        said.append(paragraph(f"{title_of(pair)}, {number_of(len(lines), 'group')}: {margin_text(lines)}.", "- ", "  "))
     return "\n\n".join(["\n".join(said), *pictures, results.table(budget.slopes, results.margin_cells)])
 
 
@@ -76,7 +97,8 @@ def between_part(budget):
         opposite = sum(results.sign_depends(line, budget.slopes) for line in lines)
         said.append(paragraph(f"{title_of(pair)}: the slopes differ by a claim in {differ} of {len(lines)} comparisons of feedbacks. In {opposite} of these "
                               "they also have claims of opposite signs.", "- ", "  "))
-    return "\n\n".join(["\n".join(said), *pictures, results.table(budget.between, results.between_cells)])
+    return "\n\n".join(["\n".join(said), paragraph(flip_text(budget.between, "difference")), *pictures,
+                        results.table(budget.between, results.between_cells)])
 
 
 def second_part(budget):
@@ -86,58 +108,20 @@ def second_part(budget):
     kinds = {"slopes": "Slopes", "ratios": "Log ratio of gaps", "margins": "Ratio of gaps at 0%", "between": "Differences of slopes between feedbacks"}
     pictures = [picture(f"{kind}-{short}-{budget.name}", f"{text} of {words_of(pair)} at the budget of {budget.name}%")
                 for kind, text in kinds.items() for pair, short in SHORT.items()]
-    return "\n\n".join([answer(budget), *pictures, results.table(budget.slopes, results.slope_cells),
+    return "\n\n".join([answer(budget), *pictures, factor_table(budget), results.table(budget.slopes, results.slope_cells),
                         results.table(budget.slopes, results.margin_cells), results.table(budget.between, results.between_cells)])
 
 
-def both_directions_part(budget):
-    """Returns the slopes at bits up and down together, which are secondary."""
-    counts = "\n".join(results.count_line(pair, results.of_pair(budget.slopes, pair)) for pair in results.pairs_of(budget.slopes))
-    return "\n\n".join([counts, results.table(budget.slopes, results.slope_cells)])
-
-
-def run_part(studies):
-    """Returns what has run: runs, diverged ones, values that stayed at the edge of a grid."""
-    rows = []
-    for budget in studies:
-        for block in budget.planned:
-            if block in budget.missing:
-                rows.append([f"`{block}`", "missing", "", "", ""])
-                continue
-            runs = results.read_table(budget.folder / block / "runs.csv.xz")
-            lines = [line for line in budget.slopes if line["block"] == block]
-            rows.append([f"`{block}`", len(runs), sum(run["status"] == "diverged" for run in runs), sum(int(line["capped"]) for line in lines),
-                         edge_text(runs, budget.grids)])
-    return results.markdown(["block", "runs", "diverged", "end points capped", "tuned values at the end of an extended grid"], rows)
-
-
-# The axes that make a cell of tuning.
-CELL = (*results.FACTORS.values(), "partition.percent", "partition.alpha", "data.zeta_sq", "compressor.up")
-
-
-def value_of(text):
-    """Returns a step size in units of 1/L, or a plain number: "2/L" and "2*(1/L)" are 2."""
-    product = 1.0
-    for factor in re.findall(r"[0-9.e+-]+(?=\*|/L|\)|$)", text.replace("(", "").replace(")", "")):
-        product *= float(factor)
-    return product
-
-
-def last_values(values):
-    """Returns the smallest and the largest value that a grid can reach: it is extended up to four times by the ratio of its two outermost values."""
-    return values[0] * (values[0] / values[1]) ** 4, values[-1] * (values[-1] / values[-2]) ** 4
-
-
-def edge_text(runs, grids):
-    """Returns which tuned values lie at the last value that their grid can reach."""
-    cells = {}
-    for run in runs:
-        for key, texts in grids.items():
-            if run.get(key):
-                low, high = last_values([value_of(str(text)) for text in texts])
-                if not low * 1.001 < value_of(run[key]) < high * 0.999:
-                    cells.setdefault(key, set()).add(tuple(run.get(axis, "") for axis in CELL))
-    return "; ".join(f"`{key}` in {number_of(len(found), 'cell')}" for key, found in sorted(cells.items())) or "none"
+def both_directions_part(budget, primary):
+    """Returns the slopes at bits up and down together, which are secondary, and how many claims are those at uplink bits."""
+    said = []
+    for pair in results.pairs_of(budget.slopes):
+        of_primary = {line["group"]: results.verdict_of(line) for line in results.of_pair(primary.slopes, pair)}
+        lines = results.of_pair(budget.slopes, pair)
+        same = sum(results.verdict_of(line) == of_primary[line["group"]] for line in lines)
+        opposite = sum({results.verdict_of(line), of_primary[line["group"]]} == {"for", "against"} for line in lines)
+        said.append(f"{results.count_line(pair, lines)}; the claim at uplink bits in {same}, the opposite one in {opposite}")
+    return "\n\n".join(["\n".join(said), results.table(budget.slopes, results.slope_cells)])
 
 
 def draw(budget, folder):
@@ -177,12 +161,13 @@ def write(page, readme, budgets, both, others):
         draw(budget, folder)
     beside_core = robustness.write_figures(others["robustness"], first, folder)
     runs = first.runs()
+    published = next(study for study in others["robustness"] if study.name == "robust-published")
     reasons = why.write_figures(first.folder, folder)
     readme.write_text(filled(readme.read_text(), {"answer": short_answer(first)}))
     page.write_text(filled(page.read_text(), {
-        "answer": answer(first), "practice": practice(first), "rules": rules(first, runs), "slopes": slopes_part(first),
-        "mixed": mixed.part(budgets), "margins": margins_part(first), "between": between_part(first), "both": both_directions_part(both),
+        "answer": answer(first), "practice": practice(first), "rules": thumb.rules(first, runs, published), "slopes": slopes_part(first),
+        "mixed": mixed.part(budgets), "margins": margins_part(first), "between": between_part(first), "both": both_directions_part(both, first),
         "second": second_part(second), "secondary": secondary.ratios_part(first, runs, SHORT), "curves": secondary.curves_part(first, SHORT),
         "robustness": robustness.part(others["robustness"], first, beside_core), "networks": robustness.part(others["networks"], first, []),
         "descriptive": descriptive.part(others["descriptive"], first), "why": why.part(reasons, paragraph, picture),
-        "ran": run_part([*budgets, *itertools.chain(*others.values())])}))
+        "ran": limits.part([*budgets, *itertools.chain(*others.values())])}))

@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import lzma
+import math
 import pathlib
 import subprocess
 import tempfile
@@ -110,6 +111,24 @@ def margin_result_of(line, level=0.025):
     return "superior" if float(line["p_superior_adjusted"]) <= level else "non-inferior"
 
 
+def is_worse(line):
+    """Returns whether the 95% interval at the most heterogeneous level lies beyond the margin. The plan has no test of it, so it is descriptive."""
+    if not line["margin"] or line["result_why"] not in ("", OF_MARGIN_TEST):
+        return False
+    if line["margin"].endswith("x"):
+        return float(line["difference_low"]) > math.log(float(line["margin"][:-1]))
+    return float(line["difference_high"]) < -float(line["margin"].removesuffix("pt")) / 100
+
+
+MARGIN_RESULTS = "superior", "non-inferior", "worse", "undecided"
+
+
+def shown_of(line):
+    """Returns which of MARGIN_RESULTS a line has; "" where there is no margin."""
+    tested = margin_result_of(line)
+    return tested if tested != "not shown" else "worse" if is_worse(line) else "undecided"
+
+
 # The factors that make groups, with their axes.
 FACTORS = {"problem": "data.name", "feedback": "feedback.up", "share of clients": "participation.fraction", "local steps": "local.steps"}
 VERDICTS = "for", "against", "no claim"
@@ -182,7 +201,9 @@ def settings_of(group):
 
 
 def p_value(line):
-    return f"{float(line['p_holm']):.2g}" if line["p_holm"] != "" else ""
+    if line["p_holm"] == "":
+        return ""
+    return f"{float(line['p_holm']):.2g}" if float(line["p_holm"]) >= 1e-99 else "< 1e-99"
 
 
 def signed(text):
@@ -205,7 +226,7 @@ def group_cells(line):
 
 def slope_cells(line):
     """Returns {title: text} of a slope (H1)."""
-    return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", "seeds": line["seeds"], "slope": signed(line["slope"]),
+    return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", "seeds": line["seeds"], "slope": signed(line["slope"]) + ("\\*" if int(line["capped"]) else ""),
             "95% interval": interval(line["slope_low"], line["slope_high"]), "p (Holm)": p_value(line), "the conjecture": verdict_of(line)}
 
 
@@ -213,7 +234,7 @@ def margin_cells(line):
     """Returns {title: text} of the test at the most heterogeneous level (H2)."""
     what = "log ratio" if line["measure"] == "f_gap" else "difference"
     return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", f"{what} at {line['level']}": signed(line["difference"]),
-            "95% interval": interval(line["difference_low"], line["difference_high"]), f"margin {line['margin']}": margin_result_of(line)}
+            "95% interval": interval(line["difference_low"], line["difference_high"]), f"margin {line['margin']}": shown_of(line)}
 
 
 def between_cells(line):

@@ -1,4 +1,8 @@
 """The parts of docs/conjecture.md about robustness and networks: studies of their own, each with one block and one family of tests."""
+import math
+import statistics
+
+import conjecture_descriptive as descriptive
 import conjecture_figures as figures
 import conjecture_results as results
 from svg_charts import forest_chart
@@ -6,8 +10,8 @@ from svg_charts import forest_chart
 NAMES = {"robust-dirichlet": "Dirichlet splits", "robust-quadratics": "quadratics", "robust-momentum": "server momentum",
          "robust-published": "published rule", "network-core": "perceptron on Fashion-MNIST", "network-low-rank": "low-rank operators",
          "network-grid": "perceptron, whole grid", "cifar-core": "small CNN on CIFAR-10, exploratory"}
-CORE = "core (similarity)"
-PAIR = "hard", "top-k"
+CORE = "core (100 and 0%)"
+PAIR, LEVELS = ("hard", "top-k"), ("100", "0")
 
 
 def key(line):
@@ -16,9 +20,42 @@ def key(line):
     return at.get("data.name", ""), at["feedback.up"], at["participation.fraction"]
 
 
-def core_lines(budget):
-    """Returns the core's slopes by key: the first pair with one local step."""
-    return {key(line): line for line in results.of_pair(budget.slopes, PAIR) if results.settings_of(line["group"])["local.steps"] == "1"}
+class Slope:
+    """The mean slope over the seeds of one group of the core, with Student's 95% interval, and its claim once all are known."""
+
+    def __init__(self, slopes):
+        freedom, error = len(slopes) - 1, statistics.stdev(slopes) / math.sqrt(len(slopes))
+        self.mean, self.t, self.freedom, self.claim = statistics.mean(slopes), abs(statistics.mean(slopes)) / error, freedom, "no claim"
+        self.interval = tuple(self.mean + side * descriptive.student(freedom) * error for side in (-1, 0, 1))
+
+
+def decide(slopes):
+    """Sets the claims of a family by Holm's rule at 0.05: the largest t is compared with the smallest level."""
+    for rank, slope in enumerate(sorted(slopes, key=lambda slope: -slope.t)):
+        quantile = descriptive.student(slope.freedom, statistics.NormalDist().inv_cdf(1 - 0.025 / (len(slopes) - rank)))
+        if slope.t <= quantile:
+            return
+        slope.claim = "for" if slope.mean < 0 else "against"
+
+
+def core_slopes(budget):
+    """Returns the core's slopes by key: hard against top-k with one local step, over the two levels of the plan's core, as a family of its own."""
+    lines = [line for line in budget.differences() if (line["a"], line["b"]) == PAIR and results.settings_of(line["group"])["local.steps"] == "1"]
+    return two_level_slopes(lines, LEVELS)
+
+
+def two_level_slopes(differences, levels):
+    """Returns {key: Slope} of the paired differences of one pair over two levels, with claims adjusted over all of them."""
+    ends = {}
+    for line in differences:
+        if line["level"] in levels:
+            ends.setdefault(key(line), {}).setdefault(line["seed"], {})[line["level"]] = float(line["x"]), float(line["difference"])
+    slopes = {}
+    for at, seeds in ends.items():
+        pairs = [(found[levels[0]], found[levels[1]]) for found in seeds.values()]
+        slopes[at] = Slope([(different[1] - alike[1]) / (different[0] - alike[0]) for alike, different in pairs])
+    decide(slopes.values())
+    return slopes
 
 
 def agreement(study, core):
@@ -26,7 +63,7 @@ def agreement(study, core):
     found = {"the same claim": 0, "one of the two without a claim": 0, "the opposite claim": 0}
     for line in study.slopes:
         if key(line) in core:
-            here, there = results.verdict_of(line), results.verdict_of(core[key(line)])
+            here, there = results.verdict_of(line), core[key(line)].claim
             kind = "the same claim" if here == there else "one of the two without a claim" if "no claim" in (here, there) else "the opposite claim"
             found[kind] += 1
     return found
@@ -49,6 +86,10 @@ def study_part(study, core):
     compared = agreement(study, core)
     if sum(compared.values()):
         said.append(f"- beside the core: {', '.join(f'{kind} in {count}' for kind, count in compared.items())}; {robust_text(study, compared)}")
+    elif study.name.startswith("robust-"):
+        said.append("- its problem is not one of the core's, so no group is set beside the core")
+    if any(int(line["capped"]) for line in study.slopes):
+        said.append("- \\* rests on end points that are capped at f(x_0) - f\\*, so the true slope is not known")
     tables = [results.table(study.slopes, results.slope_cells), results.table(study.slopes, results.margin_cells)]
     return "\n\n".join([heading, "\n".join(said), *tables, *filter(None, [results.table(study.between, results.between_cells)])])
 
@@ -61,14 +102,14 @@ def slope_row(heading, label, line, series):
 
 def slopes_beside_core(studies, budget):
     """Returns the slopes of the core and of each study of robustness beside each other."""
-    core, rows = core_lines(budget), []
+    core, rows = core_slopes(budget), []
     names = [CORE] + [NAMES[study.name] for study in studies]
     for data in dict.fromkeys(at["data.name"] for at in budget.groups):
         for fraction in ("1", "0.1"):
             for feedback, name in figures.FEEDBACKS.items():
-                heading = f"{data.split('/')[-1]}, {figures.clients_of({'participation.fraction': fraction})}, {name}"
+                heading = f"{data.split('/')[-1]}, {'all clients' if fraction == '1' else 'a tenth'}, {name}"
                 at = data, feedback, fraction
-                rows.append(slope_row(heading, CORE, core.get(at), 0))
+                rows.append((heading, CORE, core[at].interval, 0, core[at].claim) if at in core else (heading, CORE, None, 0, "has not run"))
                 for i, study in enumerate(studies, 1):
                     rows.append(slope_row(heading, NAMES[study.name], {key(line): line for line in study.slopes}.get(at), i))
     axis = figures.axis_around([row[2] for row in rows if row[2]], (0.0,))
@@ -87,6 +128,6 @@ def write_figures(studies, budget, folder):
 
 def part(studies, budget, names):
     """Returns the generated part of the page about some studies, with the figures drawn for them."""
-    core = core_lines(budget)
+    core = core_slopes(budget)
     pictures = [f"![Slopes of the core and of its variations beside each other](conjecture/figures/{name}.svg)" for name in names]
     return "\n\n".join(pictures + [study_part(study, core) for study in studies])

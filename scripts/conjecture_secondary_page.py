@@ -4,7 +4,7 @@ import math
 
 import conjecture_figures as figures
 import conjecture_results as results
-from conjecture_answer import listed, paragraph
+from conjecture_answer import listed, number_of, paragraph, title_of
 
 LEVELS = "100", "0"  # where clients are most alike, and least
 
@@ -20,7 +20,7 @@ def mean_ratio(runs, pair, column):
 
 def ratios_part(budget, runs, pairs):
     """Returns how many rounds the tuned absolute operator played beside its partner, and its total error, where clients are most alike and least."""
-    rows = []
+    rows, falls = [], []
     for at in budget.groups:
         of_group = [run for run in runs if all(run[key] == label for key, label in at.items())]
         for pair in pairs:
@@ -29,8 +29,23 @@ def ratios_part(budget, runs, pairs):
                          for column in ("rounds", "total_error") for level in ("100", "0")]
                 rows.append([at["data.name"].split("/")[-1], figures.FEEDBACKS[at["feedback.up"]], at["participation.fraction"], at["local.steps"],
                              f"{pair[0]} : {pair[1]}", *cells])
-    return results.markdown(["problem", "feedback", "share of clients", "steps", "pair", "rounds, 100%", "rounds, 0%", "total error, 100%",
+                falls.append((pair, *(falls_of(*cells[i:i + 2]) for i in (0, 2))))
+    said = [paragraph(falls_text(pair, [found[1:] for found in falls if found[0] == pair]), "- ", "  ") for pair in pairs]
+    return "\n".join(said) + "\n\n" + results.markdown(["problem", "feedback", "share of clients", "steps", "pair", "rounds, 100%", "rounds, 0%", "total error, 100%",
                              "total error, 0%"], rows)
+
+
+def falls_of(alike, different):
+    """Returns whether a ratio is smaller where clients differ most; None where it is not known."""
+    return float(different) < float(alike) if alike and different else None
+
+
+def falls_text(pair, found):
+    """Returns how often the ratios fall as clients differ more. `found` has for each group whether rounds and total error fall."""
+    known = [(rounds, error) for rounds, error in found if None not in (rounds, error)]
+    return (f"{title_of(pair)}: from 100% to 0% the ratio of rounds falls in {sum(rounds for rounds, _ in found if rounds is not None)} of "
+            f"{number_of(len(found), 'group')}, that of total error in {sum(error for _, error in known)} of {len(known)}, and both, as with the fixed values "
+            f"above, in {sum(rounds and error for rounds, error in known)} of {len(known)}.")
 
 
 def read(budget):
@@ -72,8 +87,8 @@ def refused_text(lines):
     refused, updates = (sum(int(line[name]) for line in lines.values()) for name in ("refused", "updates"))
     cells = sum(line["refused"] != "0" for line in lines.values())
     if not refused:
-        return f"None of {updates / 1e6:.1f} million updates of clients was refused."
-    return f"{refused} of {updates / 1e6:.1f} million updates of clients were refused ({100 * refused / updates:.2g}%), in {cells} of {len(lines)} cells."
+        return f"None of the {updates / 1e6:.1f} million updates of clients was refused."
+    return f"{refused} of the {updates / 1e6:.1f} million updates of clients were refused ({100 * refused / updates:.2g}%), in {cells} of {len(lines)} cells."
 
 
 def curves_part(budget, pairs):
@@ -81,7 +96,8 @@ def curves_part(budget, pairs):
     lines, missing = read(budget)
     said = [refused_text(lines)] if lines else []
     if missing:
-        said.append(f"Without these end points are {listed([f'`{block}`' for block in missing])}: they need the curves of the block's store.")
+        said.append(f"{listed([f'`{block}`' for block in missing])} {'has' if len(missing) == 1 else 'have'} no such end points, which the plan promises of "
+                    "every block: they need the curves of a store, which were not kept.")
     rows = []
     for at in budget.groups:
         for pair in pairs:

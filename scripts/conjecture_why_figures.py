@@ -130,7 +130,7 @@ def price_text(levels):
     return (f"**What the threshold pays for it: bits.** One threshold sent {growth(levels, 'density', 'hard'):.1f} times as many entries at 0% as at 100%. Beside "
             f"Top-k these were {sent_beside_top_k(levels, '100'):.2f} times as many at 100%, and {sent_beside_top_k(levels, '0'):.2f} times as many at 0%. "
             "At equal bits, by which this study compares, the threshold plays its most rounds where clients are similar and Top-k sends more than they need. "
-            "What it gains in error as clients differ, it loses in rounds.")
+            "At these fixed values, what it gains in error as clients differ it loses in rounds; tuned values need not show this (the table below).")
 
 
 def best_of(lines, level, method):
@@ -146,7 +146,7 @@ def steps_text(lines):
         large = [next(float(line["gap"]) for line in where(lines, level=level, method=best[METHOD]) if rate_of(line) == 4) for best in (hard, top)]
         parts.append(f"At {level}% the best gap of a threshold was {float(hard['gap']) / float(top['gap']):.2f} times that of Top-k, each at its best step size "
                      f"({hard[RATE]} and {top[RATE]}); at 4/L the same threshold had {large[0] / large[1]:.2f} times the gap of Top-k.")
-    return ("**Where a threshold loses: all clients, EF14, large steps.** " + " ".join(parts) + " The bound of its error grows with the step size and does not "
+    return ("**Where a threshold loses: all clients, EF14, and large steps most.** " + " ".join(parts) + " The bound of its error grows with the step size and does not "
             "shrink with the gradient, so large steps leave a large error near the optimum.")
 
 

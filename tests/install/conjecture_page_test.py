@@ -17,8 +17,10 @@ SOURCE = pathlib.Path(sys.argv[1]).resolve()
 sys.path.insert(0, str(SOURCE / "scripts"))
 import conjecture
 import conjecture_descriptive as descriptive
+import conjecture_limits_page as limits
 import conjecture_page
 import conjecture_results as results
+import conjecture_robustness as robustness
 import conjecture_secondary as secondary
 
 PAGE, FIGURES, RESULTS = "docs/conjecture.md", "docs/conjecture/figures", "docs/conjecture/results"
@@ -127,6 +129,44 @@ def check_intervals():
     print(f"{len(margins)} intervals of differences are those of fedbits")
 
 
+def check_two_levels():
+    """Compares slopes over two levels, their intervals and their claims with those that fedbits exported of a study that has two levels."""
+    folder = SOURCE / RESULTS / "robust-dirichlet"
+    lines = [line for line in results.joined_slopes(SOURCE / RESULTS, ["robust-dirichlet"]) if line["bits"] == "up" and not line["between"]]
+    differences = [line for line in results.read_table(folder / "differences.csv.xz") if line["bits"] == "up"]
+    slopes = robustness.two_level_slopes(differences, ("1000", "0.1"))
+    assert len(slopes) == len(lines) == 12, (len(slopes), len(lines))
+    for line in lines:
+        slope = slopes[robustness.key(line)]
+        for ours, theirs in zip(slope.interval, ("slope_low", "slope", "slope_high")):
+            assert abs(ours - float(line[theirs])) < 1e-5 * max(1, abs(float(line[theirs]))), (slope.interval, line)
+        assert slope.claim == results.verdict_of(line), (slope.claim, line)
+    assert {slope.claim for slope in slopes.values()} == set(results.VERDICTS), "the study has every claim"
+    print("slopes over two levels and their claims are those of fedbits")
+
+
+def check_most_different():
+    margin = lambda low, high, p=(1, 1), **more: {"margin": "1.1x", "result_why": results.OF_MARGIN_TEST, "difference_low": str(low), "difference_high": str(high),
+                                                  "p_non_inferior_adjusted": p[0], "p_superior_adjusted": p[1], **more}
+    assert results.shown_of(margin(-0.5, -0.2, p=(0.001, 0.001))) == "superior"
+    assert results.shown_of(margin(-0.05, 0.05, p=(0.001, 0.4))) == "non-inferior"
+    assert results.shown_of(margin(0.0954, 0.3)) == "worse" and results.shown_of(margin(0.0953, 0.3)) == "undecided"
+    assert results.shown_of(margin(0.2, 0.3, result_why="fewer than 5 evaluations")) == "undecided"
+    assert results.shown_of(margin(-0.03, -0.011, margin="1pt")) == "worse" and results.shown_of(margin(-0.03, -0.009, margin="1pt")) == "undecided"
+    assert results.shown_of({"margin": ""}) == ""
+    print("results at the most different clients are those of the page")
+
+
+def check_edges():
+    grids = {"feedback.up.eta": [0.05, 0.2, 0.5], "local.learning_rate": ["0.25/L", "0.5/L"]}
+    cell = dict.fromkeys(limits.CELL, "")
+    for eta, rate, expected in (("1", "1/L", "eta in 1 cell"), ("0.5", "4.0*(2.0/L)", "step size in 1 cell"), ("0.5", "1/L", "none"),
+                                ("1", "0.0625*(0.25/L)", "eta in 1 cell; step size in 1 cell")):
+        found = limits.values_at_edge([{**cell, "feedback.up.eta": eta, "local.learning_rate": rate}], grids)
+        assert limits.edge_text(found) == expected, (eta, rate, limits.edge_text(found))
+    print("values at the end of a grid are found")
+
+
 def line(group, slope, p="0.001", why=""):
     return {"group": group, "a": "hard", "b": "top-k", "measure": "f_gap", "slope": str(slope), "p_holm": p, "why": why}
 
@@ -155,11 +195,14 @@ def check_counting():
     assert results.sign_depends(difference, by_feedback)
     assert not results.sign_depends(difference, [line(at, slope) for at, slope in zip(groups, [-1, -2, -1, 3])]), "one sign"
     assert not results.sign_depends({**difference, "p_holm": "0.5"}, by_feedback), "a difference without a claim"
-    assert [conjecture_page.value_of(text) for text in ("0.25/L", "2.0*(16/L)", "0.048", "4.0*0.768")] == [0.25, 32, 0.048, 3.072]
+    assert [limits.value_of(text) for text in ("0.25/L", "2.0*(16/L)", "0.048", "4.0*0.768")] == [0.25, 32, 0.048, 3.072]
     print("the counting rule is that of the plan")
 
 
 check_page()
 check_whole()
 check_intervals()
+check_two_levels()
+check_most_different()
+check_edges()
 check_counting()

@@ -1,0 +1,94 @@
+"""Three rules of thumb of docs/conjecture.md, each with the counts that support it. They are descriptive: nothing in them is tested but what the
+tables of the page test."""
+import math
+import statistics
+
+import conjecture_figures as figures
+import conjecture_results as results
+from conjecture_answer import WORDS, listed, margin_counts, number_of, paragraph
+
+LEVEL, METHOD = "partition.percent", "compressor.up"
+ALIKE, DIFFERENT = "100", "0"  # the percentages of rows that are dealt at random where clients are most alike and least
+TUNED = {"hard": "compressor.up.threshold", "rounding": "compressor.up.step"}
+
+
+def gaps_of(runs):
+    """Returns {(level, group, method): mean over the seeds of the log gap at the end of the runs}, without cells in which a run diverged."""
+    cells = {}
+    for run in runs:
+        at = run[LEVEL], tuple(run[key] for key in results.FACTORS.values()), run[METHOD]
+        cells.setdefault(at, []).append(math.log(float(run["f_gap"])) if run["status"] == "done" else math.inf)
+    return {at: statistics.mean(values) for at, values in cells.items() if math.inf not in values}
+
+
+def wins(gaps, name):
+    """Returns in how many groups an operator has the smallest gap where clients are most alike and where they differ most, and of how many."""
+    won, groups = {}, {}
+    for level in (ALIKE, DIFFERENT):
+        by_group = {}
+        for (at, group, method), gap in gaps.items():
+            if at == level:
+                by_group.setdefault(group, {})[method] = gap
+        won[level], groups[level] = sum(min(found, key=found.get) == name for found in by_group.values()), len(by_group)
+    return won, groups
+
+
+def of_mechanism(budget, runs):
+    pairs = results.pairs_of(budget.slopes)
+    shown = [f"{WORDS[pair[0]]} was shown to be better than {WORDS[pair[1]]} in "
+             f"{margin_counts(results.of_pair(budget.slopes, pair))['superior']} of {number_of(len(results.of_pair(budget.slopes, pair)), 'group')}"
+             for pair in pairs]
+    best = max(pairs, key=lambda pair: margin_counts(results.of_pair(budget.slopes, pair))["superior"])[0]
+    won, groups = wins(gaps_of(runs), best)
+    return (f"**Choose the mechanism, not the class.** Where clients differ most, {listed(shown)}. Of all four operators {WORDS[best]} had the smallest gap "
+            f"at the end of its runs in {won[DIFFERENT]} of {number_of(groups[DIFFERENT], 'group')} there and in {won[ALIKE]} of {groups[ALIKE]} where "
+            "clients are alike, with four times the tuning candidates of 3LC and Top-k. Do not infer the same for another operator of its class.")
+
+
+def of_feedback(budget, runs):
+    lines = [line for line in budget.between if results.difference_of(line) == "differ"]
+    opposite = sum(results.sign_depends(line, budget.slopes) for line in lines)
+    best = {}
+    by_rest = {}
+    for (level, group, method), gap in gaps_of(runs).items():
+        labels = dict(zip(results.FACTORS.values(), group))
+        if level == DIFFERENT and method == results.pairs_of(budget.slopes)[0][0]:
+            rest = tuple(label for key, label in labels.items() if key != "feedback.up")
+            by_rest.setdefault(rest, {})[labels["feedback.up"]] = gap
+    for found in by_rest.values():
+        first = min(found, key=found.get)
+        best[first] = best.get(first, 0) + 1
+    counts = listed([f"{figures.FEEDBACKS[name]} in {best.get(name, 0)}" for name in figures.FEEDBACKS])
+    return (f"**Do not carry a result from one feedback to another.** In {opposite} of {len(budget.between)} comparisons of two feedbacks the slopes have claims "
+            f"of opposite signs. With the threshold and the most different clients the smallest gap was reached with {counts} of "
+            f"{number_of(len(by_rest), 'setting')} of the other factors.")
+
+
+def changed_text(runs):
+    """Returns in how many cells the tuned values are not the same at all levels."""
+    cells = {}
+    for run in runs:
+        values = cells.setdefault((run[METHOD], *(run[key] for key in results.FACTORS.values())), (set(), set()))
+        values[0].add(run[TUNED.get(run[METHOD], LEVEL)])
+        values[1].add(run["local.learning_rate"])
+    absolute = {cell: values for cell, values in cells.items() if cell[0] in TUNED}
+    rates = [sum(len(values[1]) > 1 for cell, values in cells.items() if (cell[0] in TUNED) == is_absolute) for is_absolute in (True, False)]
+    thresholds = sum(len(values[0]) > 1 for values in absolute.values())
+    return (f"The best threshold or grid step, in units of the gradient, was not the same at all levels of heterogeneity in {thresholds} of "
+            f"{number_of(len(absolute), 'cell')}; the best step size changed in {rates[0]} of them and in {rates[1]} of {len(cells) - len(absolute)} of the "
+            "contractions.")
+
+
+def of_tuning(budget, runs, published):
+    text = "**Tune a threshold for the clients at hand.** "
+    if published.blocks:
+        lines = [line for line in published.slopes if line["margin"]]
+        worst = math.exp(max(float(line["difference"]) for line in lines if line["difference"]))
+        text += (f"The published threshold 1/(2 sqrt(k)), untuned, ended at up to {worst:.0f} times the gap of Top-k where clients differ most, and was worse "
+                 f"by more than the margin in {margin_counts(lines)['worse']} of {number_of(len(lines), 'group')}. ")
+    return text + changed_text(runs)
+
+
+def rules(budget, runs, published):
+    texts = of_mechanism(budget, runs), of_feedback(budget, runs), of_tuning(budget, runs, published)
+    return "\n".join(paragraph(text, f"{i}. ", "   ") for i, text in enumerate(texts, 1))
