@@ -10,7 +10,7 @@ from svg_charts import forest_chart
 NAMES = {"robust-dirichlet": "Dirichlet splits", "robust-quadratics": "quadratics", "robust-momentum": "server momentum",
          "robust-published": "published rule", "network-core": "perceptron on Fashion-MNIST", "network-low-rank": "low-rank operators",
          "network-grid": "perceptron, whole grid", "cifar-core": "small CNN on CIFAR-10, exploratory"}
-CORE = "core (100 and 0%)"
+CORE = "core"
 PAIR, LEVELS = ("hard", "top-k"), ("100", "0")
 
 
