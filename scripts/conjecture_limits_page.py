@@ -1,4 +1,5 @@
 """The part of docs/conjecture.md about what was run: runs, diverged ones, tuned values at the end of a grid, and pairs compared before the budget."""
+import itertools
 import re
 
 import conjecture_figures as figures
@@ -62,10 +63,10 @@ def edge_lines(block, found):
     return [f"- `{block}`: {SHORT_NAMES[key]} {value} of `{method}` ({words}) at {listed(levels)}" for (key, method, words, value), levels in merged.items()]
 
 
-def part(studies):
-    """Returns what has run, and every tuned value that stayed at the end of an extended grid."""
+def part(budgets, others):
+    """Returns what has run, every tuned value that stayed at the end of an extended grid, and the pairs compared before the budget."""
     rows, at_edge = [], []
-    for budget in studies:
+    for budget in [*budgets, *others]:
         for block in budget.planned:
             if block in budget.missing:
                 rows.append([f"`{block}`", "missing", "", "", ""])
@@ -77,7 +78,7 @@ def part(studies):
             rows.append([f"`{block}`", len(runs), sum(run["status"] == "diverged" for run in runs), sum(int(line["capped"]) for line in lines), edge_text(found)])
     table = results.markdown(["block", "runs", "diverged", "end points capped", "tuned values at the end of an extended grid"], rows)
     listed_edges = ["The tuned values at the end of their grids, where the best ones may lie beyond (eta cannot exceed 1):\n\n" + "\n".join(at_edge)] if at_edge else []
-    return "\n\n".join([table, *listed_edges, *short_budgets(studies[0])])
+    return "\n\n".join([table, *listed_edges, *itertools.chain(*map(short_budgets, budgets))])
 
 
 # ---- pairs compared before the budget ----

@@ -170,4 +170,4 @@ def write(page, readme, budgets, both, others):
         "second": second_part(second), "secondary": secondary.ratios_part(first, runs, SHORT), "curves": secondary.curves_part(first, SHORT),
         "robustness": robustness.part(others["robustness"], first, beside_core), "networks": robustness.part(others["networks"], first, []),
         "descriptive": descriptive.part(others["descriptive"], first), "why": why.part(reasons, paragraph, picture),
-        "ran": limits.part([*budgets, *itertools.chain(*others.values())])}))
+        "ran": limits.part(budgets, itertools.chain(*others.values()))}))
