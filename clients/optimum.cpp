@@ -95,7 +95,7 @@ Optimum minimise(const Exec& exec, const Objective& f, std::size_t largest_dense
     if (++iteration > kMaxIterations || !std::isfinite(at.f)) {
       std::ostringstream text;
       text << "no minimiser of f was found in " << kMaxIterations << " Newton steps: |grad f| = " << best.gradient_norm()
-           << " at |x| = " << best.x.norm() << "; a minimiser exists when l2 is above 0";
+           << " at |x| = " << best.x.norm() << "; a minimiser exists when l2 is above 0, and evaluate.optimum = false does without one";
       throw ConfigError(text.str());
     }
     const double tolerance = polishing ? 1e-6 : std::min(0.1, std::sqrt(at.gradient_norm() / first_norm));
