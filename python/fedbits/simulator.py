@@ -162,7 +162,9 @@ def _play(study: Callable[..., tuple[str, list[str]]], scenario: ScenarioLike, p
         finally:
             _warn(_core.take_warnings())
     registration.raise_failure()  # what a part that is written in Python has raised; its run is stored as failed
-    return Store(folder)
+    store = Store(folder)
+    store._played = listener.runs
+    return store
 
 
 def _options(scenario: ScenarioLike, settings: dict[str, Any], **options: Any) -> dict[str, Any]:
