@@ -184,7 +184,7 @@ class Store:
         given = {name: value for name, value in self._of_study(options).items() if value is not None}
         for name, plural in (("measure", "measures"), ("contrasts", "contrasts"), ("margins", "margins")):
             if name in given:
-                given[plural] = _list_of(given.pop(name))
+                given[plural] = list_of(given.pop(name))
         return given
 
     def __repr__(self) -> str:
@@ -205,7 +205,7 @@ def _may_be_of_several(runs: list[dict[str, Any]]) -> bool:
         for name in differing)
 
 
-def _list_of(value: str | Sequence[str]) -> list[str]:
+def list_of(value: str | Sequence[str]) -> list[str]:
     return [value] if isinstance(value, str) else list(value)
 
 
