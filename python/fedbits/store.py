@@ -13,6 +13,7 @@ import numpy as np
 
 from fedbits import _core
 from fedbits.needed import needed
+from fedbits.words import in_python, python_words
 
 
 class StudyWarning(UserWarning):
@@ -94,7 +95,8 @@ class Store:
         readers = {"runs": _core.runs_of, "rounds": _core.rounds_of}
         if table not in readers:
             raise ValueError(f"there is no table {table!r}; a store has 'runs' and 'rounds'")
-        text, damaged = readers[table](str(self.folder), all_results=all_results)
+        with python_words():
+            text, damaged = readers[table](str(self.folder), all_results=all_results)
         _warn(damaged)
         rows = json.loads(text)
         if not all_results:
@@ -117,12 +119,13 @@ class Store:
         if at not in ("equal", "shares"):
             raise ValueError(f"at is {at!r}; it must be 'equal' or 'shares'")
         pandas = needed("pandas", "Store.comparison")
-        rows, notes, damaged = _core.compare(str(self.folder), self._options(baseline=baseline, **options), bits, at == "shares")
+        with python_words():
+            rows, notes, damaged = _core.compare(str(self.folder), self._options(baseline=baseline, **options), bits, at == "shares")
         _warn(damaged)
         frame = pandas.DataFrame(rows)
         if at == "equal" and len(frame):
             del frame["share"]
-        frame.attrs["notes"] = notes
+        frame.attrs["notes"] = [in_python(note) for note in notes]
         return frame
 
     def report(self, *, target: float | None = None, splits: bool = True, data_folder: str | os.PathLike[str] = "", height: int = 800,
@@ -133,11 +136,14 @@ class Store:
         data_folder: that of the data sets.  height: of the frame in a notebook, in pixels.
         options: baseline, measure, method, level, study, window, contrasts ("A:B"), classes, heterogeneity, margins, claims_despite_refused.
         """
-        return Report(_core.report_page(str(self.folder), self._options(target=target, **options), os.fspath(data_folder) if splits else None), height)
+        with python_words():
+            page = _core.report_page(str(self.folder), self._options(target=target, **options), os.fspath(data_folder) if splits else None)
+        return Report(page, height)
 
     def chart_data(self, *, splits: bool = False, data_folder: str | os.PathLike[str] = "", **options: Any) -> dict[str, Any]:
         """Returns the numbers of the report's charts, from which fedbits.plot draws: means on common grids, intervals, comparisons."""
-        return json.loads(_core.chart_data(str(self.folder), self._options(**options), os.fspath(data_folder) if splits else None))
+        with python_words():
+            return json.loads(_core.chart_data(str(self.folder), self._options(**options), os.fspath(data_folder) if splits else None))
 
     def _shown(self, rows: list[dict[str, Any]], runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Returns the rows of the study that this store shows; warns where it shows the runs of several."""

@@ -65,12 +65,12 @@ def test_comparisons_at_shares_and_of_all_bits(store):
     assert set(store.comparison("qsgd", at="shares", measure="train_loss")["share"]) == {0.25, 0.5, 1.0}
     up, both = (store.comparison("qsgd", bits=bits, measure="train_loss")["budget_bits"] for bits in ("up", "both"))
     assert (both > up).all()
-    assert any("baseline" in note for note in store.comparison().attrs["notes"])
+    assert any("; baseline compares with another" in note for note in store.comparison().attrs["notes"])
 
 
 @pytest.mark.parametrize("use, error, words", [
     (lambda store: store.comparison("topp-5%"), fedbits.ConfigError, "top-5%"),
-    (lambda store: store.comparison(measure="train_los"), fedbits.ConfigError, "--measure: 'train_los'"),
+    (lambda store: store.comparison(measure="train_los"), fedbits.ConfigError, "measure: 'train_los'"),
     (lambda store: store.comparison(bits="upp"), fedbits.ConfigError, "did you mean 'up'"),
     (lambda store: store.comparison(baselin="qsgd"), TypeError, "did you mean 'baseline'"),
     (lambda store: store.comparison(at="equals"), ValueError, "'equal' or 'shares'"),
