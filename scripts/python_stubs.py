@@ -14,13 +14,14 @@ import fedbits
 from fedbits import _core
 from fedbits.compressors import CLASSES as COMPRESSORS
 from fedbits.feedbacks import CLASSES as FEEDBACKS
+from fedbits.parts import as_argument
 
 TYPES = {"true or false": "bool", "integer": "int", "number": "float", "number or rule": "float | str", "string": "str", "text": "str",
          "compressor": "Compressor", "list of numbers": "Sequence[float]", "list of integers": "Sequence[int]",
          "list of compressors": "Sequence[Compressor]"}
 GLUE = "\N{NO-BREAK SPACE}"  # keeps a parameter on one line
 HEADER = '''"""Written by scripts/python_stubs.py."""
-from typing import Any, Literal, Mapping, Sequence
+from typing import Any, Final, Literal, Mapping, Sequence
 
 from fedbits import export as export, plot as plot
 '''
@@ -69,7 +70,8 @@ def class_text(name: str, made: type) -> list[str]:
     text = ", ".join(word.replace(" ", GLUE) for word in words)
     lines = textwrap.wrap(f"    def __init__({text}){GLUE}->{GLUE}None:{GLUE}...", 140, subsequent_indent=" " * 17, break_long_words=False)
     doc = textwrap.indent(made.__doc__, "    ").strip().replace("\\", "\\\\")
-    return [f"class {name}({made.__base__.__name__}):", f'    """{doc}"""', *(line.replace(GLUE, " ") for line in lines), ""]
+    options = [f"    {as_argument(field['name'])}: Final[{type_of(field)}]" for field in made._fields]
+    return [f"class {name}({made.__base__.__name__}):", f'    """{doc}"""', *options, *(line.replace(GLUE, " ") for line in lines), ""]
 
 
 def main() -> None:

@@ -1,5 +1,5 @@
 """Written by scripts/python_stubs.py."""
-from typing import Any, Literal, Mapping, Sequence
+from typing import Any, Final, Literal, Mapping, Sequence
 
 from fedbits import export as export, plot as plot
 from fedbits._core import ConfigError as ConfigError
@@ -40,6 +40,8 @@ class AbsoluteLowRank(Compressor):
     rule: threshold: in units of the input; lambda: in units of the gradient, times the step size if the input is a step ('threshold' or 'lambda'; default 'threshold')
 
     Source: after the outlook of Sahu et al., Rethinking gradient sparsification, NeurIPS 2021."""
+    threshold: Final[float]
+    rule: Final[Literal['threshold', 'lambda']]
     def __init__(self, *, threshold: float = 0.1, rule: Literal['threshold', 'lambda'] = 'threshold', scope: str = 'model',
                  bucket: int = 0) -> None: ...
 
@@ -54,6 +56,11 @@ class AbsoluteRounding(Compressor):
     deadzone: z: magnitudes below z steps become 0 (>= 0, <= 1000; default 0.0)
 
     Source: this project; after the outlook of Sahu et al., Rethinking gradient sparsification, NeurIPS 2021."""
+    step: Final[float | str]
+    rule: Final[Literal['step', 'lambda']]
+    epsilon: Final[float]
+    rounding: Final[Literal['stochastic', 'nearest']]
+    deadzone: Final[float]
     def __init__(self, *, step: float | str = 0.01, rule: Literal['step', 'lambda'] = 'step', epsilon: float = 0.0,
                  rounding: Literal['stochastic', 'nearest'] = 'stochastic', deadzone: float = 0.0, scope: str = 'model',
                  bucket: int = 0) -> None: ...
@@ -68,6 +75,10 @@ class Accordion(Compressor):
     window: rounds of a client between decisions (>= 1, <= 1e+06; rounds; default 10)
 
     Source: Agarwal, Wang, Lee, Venkataraman, Papailiopoulos, Accordion, MLSys 2021."""
+    critical: Final[Compressor]
+    otherwise: Final[Compressor]
+    eta: Final[float]
+    window: Final[int]
     def __init__(self, *, critical: Compressor = ..., otherwise: Compressor = ..., eta: float = 0.5, window: int = 10, scope: str = 'model',
                  bucket: int = 0) -> None: ...
 
@@ -81,6 +92,10 @@ class AdaQS(Compressor):
     scaled: divide by 1 + omega: no longer unbiased, but a contraction, as error feedback needs it (default False)
 
     Source: Guo, Liu, Wang, Gong, Accelerating distributed deep learning by adaptive gradient quantization, ICASSP 2020."""
+    levels: Final[int]
+    double_every: Final[int]
+    max_levels: Final[int]
+    scaled: Final[bool]
     def __init__(self, *, levels: int = 1, double_every: int = 50, max_levels: int = 127, scaled: bool = False, scope: str = 'model',
                  bucket: int = 0) -> None: ...
 
@@ -94,6 +109,10 @@ class AjiDropping(Compressor):
     exact: take the k-th largest magnitude of all entries as the threshold instead of a sample's (default False)
 
     Source: Aji, Heafield, Sparse communication for distributed gradient descent, EMNLP 2017."""
+    k: Final[int]
+    ratio: Final[float]
+    sample: Final[float]
+    exact: Final[bool]
     def __init__(self, *, k: int = 0, ratio: float = 0.01, sample: float = 0.001, exact: bool = False, scope: str = 'model',
                  bucket: int = 0) -> None: ...
 
@@ -108,6 +127,11 @@ class Atomo(Compressor):
     scaled: divide by 1 + omega: no longer unbiased, but a contraction, as error feedback needs it (default False)
 
     Source: Wang, Sievert, Liu, Charles, Papailiopoulos, Wright, ATOMO, NeurIPS 2018."""
+    atoms: Final[Literal['entries', 'singular']]
+    k: Final[int]
+    ratio: Final[float]
+    rank: Final[int]
+    scaled: Final[bool]
     def __init__(self, *, atoms: Literal['entries', 'singular'] = 'entries', k: int = 0, ratio: float = 0.01, rank: int = 2,
                  scaled: bool = False, scope: str = 'model', bucket: int = 0) -> None: ...
 
@@ -124,6 +148,13 @@ class DGCSampled(Compressor):
     warmup_rounds: rounds that each density of the warm-up lasts (>= 0, <= 1e+09; rounds; default 0)
 
     Source: Lin, Han, Mao, Wang, Dally, Deep gradient compression, ICLR 2018."""
+    k: Final[int]
+    ratio: Final[float]
+    sample: Final[float]
+    rounds: Final[int]
+    tolerance: Final[float]
+    warmup: Final[Sequence[float]]
+    warmup_rounds: Final[int]
     def __init__(self, *, k: int = 0, ratio: float = 0.001, sample: float = 0.01, rounds: int = 10, tolerance: float = 0.3,
                  warmup: Sequence[float] = ..., warmup_rounds: int = 0, scope: str = 'model', bucket: int = 0) -> None: ...
 
@@ -136,6 +167,9 @@ class DQSGD(Compressor):
     max_levels: upper bound of s (>= 1, <= 16777215; default 1048576)
 
     Source: Yan, Huang, Lan, Song, DQ-SGD: Dynamic quantization in SGD, 2021."""
+    levels_per_unit: Final[float]
+    rule: Final[Literal['levels', 'lambda']]
+    max_levels: Final[int]
     def __init__(self, *, levels_per_unit: float = 1.0, rule: Literal['levels', 'lambda'] = 'levels', max_levels: int = 1048576,
                  scope: str = 'model', bucket: int = 0) -> None: ...
 
@@ -146,6 +180,7 @@ class DRIVE(Compressor):
     scale: unbiased, for means over clients; min_error is a contraction, as error feedback needs it ('unbiased' or 'min_error'; default 'unbiased')
 
     Source: Vargaftik, Ben Basat, Portnoy, Mendelson, Ben-Itzhak, Mitzenmacher, DRIVE, NeurIPS 2021."""
+    scale: Final[Literal['unbiased', 'min_error']]
     def __init__(self, *, scale: Literal['unbiased', 'min_error'] = 'unbiased', scope: str = 'model', bucket: int = 0) -> None: ...
 
 
@@ -163,6 +198,7 @@ class Dryden(Compressor):
     ratio: part of the positive and of the negative entries that is kept, at least one of each (> 0, <= 1; default 0.01)
 
     Source: Dryden, Moon, Jacobs, Van Essen, Communication quantization, MLHPC 2016."""
+    ratio: Final[float]
     def __init__(self, *, ratio: float = 0.01, scope: str = 'model', bucket: int = 0) -> None: ...
 
 
@@ -173,6 +209,8 @@ class EDEN(Compressor):
     scale: unbiased, for means over clients; min_error is a contraction, as error feedback needs it ('unbiased' or 'min_error'; default 'unbiased')
 
     Source: Vargaftik, Ben Basat, Portnoy, Mendelson, Ben-Itzhak, Mitzenmacher, EDEN, ICML 2022."""
+    bits: Final[int]
+    scale: Final[Literal['unbiased', 'min_error']]
     def __init__(self, *, bits: int = 2, scale: Literal['unbiased', 'min_error'] = 'unbiased', scope: str = 'model',
                  bucket: int = 0) -> None: ...
 
@@ -192,6 +230,8 @@ class FP8(Compressor):
     scaled: scale each segment so that its largest magnitude is the format's; false sends the numbers as they are (default True)
 
     Source: Micikevicius et al., FP8 formats for deep learning, 2022."""
+    format: Final[Literal['e4m3', 'e5m2']]
+    scaled: Final[bool]
     def __init__(self, *, format: Literal['e4m3', 'e5m2'] = 'e4m3', scaled: bool = True, scope: str = 'model', bucket: int = 0) -> None: ...
 
 
@@ -202,6 +242,8 @@ class GradZip(Compressor):
     ridge: ridge term, as a part of the mean diagonal entry of the normal matrix (> 0, <= 1e+06; default 0.001)
 
     Source: Cho, Muthusamy, Nemanich, Puri, GradZip, NeurIPS 2019 workshop."""
+    rank: Final[int]
+    ridge: Final[float]
     def __init__(self, *, rank: int = 2, ridge: float = 0.001, scope: str = 'model', bucket: int = 0) -> None: ...
 
 
@@ -215,6 +257,11 @@ class HardThreshold(Compressor):
     value_format: number format of the values sent ('native' or 'fp16' or 'bf16' or 'fp32' or 'fp64'; default 'native')
 
     Source: Dutta et al., On the discrepancy between theory and practice of compressed communication, AAAI 2020."""
+    threshold: Final[float | str]
+    rule: Final[Literal['threshold', 'lambda']]
+    k: Final[int]
+    epsilon: Final[float]
+    value_format: Final[Literal['native', 'fp16', 'bf16', 'fp32', 'fp64']]
     def __init__(self, *, threshold: float | str = 0.01, rule: Literal['threshold', 'lambda'] = 'threshold', k: int = 0,
                  epsilon: float = 0.0, value_format: Literal['native', 'fp16', 'bf16', 'fp32', 'fp64'] = 'native', scope: str = 'model',
                  bucket: int = 0) -> None: ...
@@ -224,6 +271,7 @@ class Identity(Compressor):
     """Sends every value; format = "fp16" or "bf16" sends it in 16 bits.
 
     format: number format on the wire; native is the scenario's precision ('native' or 'fp16' or 'bf16' or 'fp32' or 'fp64'; default 'native')"""
+    format: Final[Literal['native', 'fp16', 'bf16', 'fp32', 'fp64']]
     def __init__(self, *, format: Literal['native', 'fp16', 'bf16', 'fp32', 'fp64'] = 'native', scope: str = 'model',
                  bucket: int = 0) -> None: ...
 
@@ -234,6 +282,7 @@ class Inceptionn(Compressor):
     error_bits: b: magnitudes below 2^-b become 0 (>= 1, <= 15; default 10)
 
     Source: Li et al., A network-centric hardware/algorithm co-design to accelerate distributed training, MICRO 2018."""
+    error_bits: Final[int]
     def __init__(self, *, error_bits: int = 10, scope: str = 'model', bucket: int = 0) -> None: ...
 
 
@@ -244,6 +293,8 @@ class Induced(Compressor):
     unbiased: Q, which compresses the error of C (default {'kind': 'natural', 'rounding': 'stochastic'})
 
     Source: Horvath, Richtarik, A better alternative to error feedback, ICLR 2021."""
+    biased: Final[Compressor]
+    unbiased: Final[Compressor]
     def __init__(self, *, biased: Compressor = ..., unbiased: Compressor = ..., scope: str = 'model', bucket: int = 0) -> None: ...
 
 
@@ -257,6 +308,11 @@ class LGreCo(Compressor):
     steps: number of steps into which the allowed error is divided (>= 1, <= 1e+06; default 1000)
 
     Source: Alimohammadi, Markov, Frantar, Alistarh, L-GreCo, MLSys 2024."""
+    reference: Final[Compressor]
+    candidates: Final[Sequence[Compressor]]
+    alpha: Final[float]
+    adjust_every: Final[int]
+    steps: Final[int]
     def __init__(self, *, reference: Compressor = ..., candidates: Sequence[Compressor] = ..., alpha: float = 1.0, adjust_every: int = 10,
                  steps: int = 1000, scope: str = 'model', bucket: int = 0) -> None: ...
 
@@ -269,6 +325,9 @@ class LPC(Compressor):
     scaled: divide by 1 + omega, as error feedback needs it; without clipping a contraction (default False)
 
     Source: Yu, Wu, Huang, Double quantization for communication-efficient distributed optimization, NeurIPS 2019."""
+    bits: Final[int]
+    clip: Final[float]
+    scaled: Final[bool]
     def __init__(self, *, bits: int = 8, clip: float = 1.0, scaled: bool = False, scope: str = 'model', bucket: int = 0) -> None: ...
 
 
@@ -278,6 +337,7 @@ class Natural(Compressor):
     rounding: stochastic is unbiased, nearest is a contraction ('stochastic' or 'nearest'; default 'stochastic')
 
     Source: Horvath, Ho, Horvath, Sahu, Canini, Richtarik, Natural compression, MSML 2022."""
+    rounding: Final[Literal['stochastic', 'nearest']]
     def __init__(self, *, rounding: Literal['stochastic', 'nearest'] = 'stochastic', scope: str = 'model', bucket: int = 0) -> None: ...
 
 
@@ -289,6 +349,9 @@ class NaturalDithering(Compressor):
     scaled: divide by 1 + omega: no longer unbiased, but a contraction, as error feedback needs it (default False)
 
     Source: Horvath, Ho, Horvath, Sahu, Canini, Richtarik, Natural compression, MSML 2022."""
+    levels: Final[int]
+    norm: Final[Literal['l1', 'l2', 'max']]
+    scaled: Final[bool]
     def __init__(self, *, levels: int = 8, norm: Literal['l1', 'l2', 'max'] = 'l2', scaled: bool = False, scope: str = 'model',
                  bucket: int = 0) -> None: ...
 
@@ -308,6 +371,8 @@ class PowerSGD(Compressor):
     warm_start: start the power iteration from the factor of the round before (default True)
 
     Source: Vogels, Karimireddy, Jaggi, PowerSGD, NeurIPS 2019."""
+    rank: Final[int]
+    warm_start: Final[bool]
     def __init__(self, *, rank: int = 2, warm_start: bool = True, scope: str = 'model', bucket: int = 0) -> None: ...
 
 
@@ -319,6 +384,9 @@ class QSGD(Compressor):
     scaled: divide by 1 + omega: no longer unbiased, but a contraction, as error feedback needs it (default False)
 
     Source: Alistarh, Grubic, Li, Tomioka, Vojnovic, QSGD, NeurIPS 2017."""
+    levels: Final[int]
+    norm: Final[Literal['l2', 'max']]
+    scaled: Final[bool]
     def __init__(self, *, levels: int = 127, norm: Literal['l2', 'max'] = 'l2', scaled: bool = False, scope: str = 'model',
                  bucket: int = 0) -> None: ...
 
@@ -333,6 +401,11 @@ class Qsparse(Compressor):
     scaled: divide by 1 + beta, which makes it a contraction for any s (default True)
 
     Source: Basu, Data, Karakus, Diggavi, Qsparse-local-SGD, NeurIPS 2019."""
+    k: Final[int]
+    ratio: Final[float]
+    quantizer: Final[Literal['qsgd', 'sign']]
+    levels: Final[int]
+    scaled: Final[bool]
     def __init__(self, *, k: int = 0, ratio: float = 0.01, quantizer: Literal['qsgd', 'sign'] = 'qsgd', levels: int = 15,
                  scaled: bool = True, scope: str = 'model', bucket: int = 0) -> None: ...
 
@@ -346,6 +419,10 @@ class RandomK(Compressor):
     value_format: number format of the values sent ('native' or 'fp16' or 'bf16' or 'fp32' or 'fp64'; default 'native')
 
     Source: Stich, Cordonnier, Jaggi, Sparsified SGD with memory, NeurIPS 2018."""
+    k: Final[int]
+    ratio: Final[float]
+    scaled: Final[bool]
+    value_format: Final[Literal['native', 'fp16', 'bf16', 'fp32', 'fp64']]
     def __init__(self, *, k: int = 0, ratio: float = 0.01, scaled: bool = False,
                  value_format: Literal['native', 'fp16', 'bf16', 'fp32', 'fp64'] = 'native', scope: str = 'model',
                  bucket: int = 0) -> None: ...
@@ -357,6 +434,7 @@ class RankRSVD(Compressor):
     rank: singular triplets kept of each matrix (>= 1, <= 1024; default 2)
 
     Source: Eckart, Young, 1936; Vogels, Karimireddy, Jaggi, PowerSGD, NeurIPS 2019."""
+    rank: Final[int]
     def __init__(self, *, rank: int = 2, scope: str = 'model', bucket: int = 0) -> None: ...
 
 
@@ -370,6 +448,11 @@ class SIDCo(Compressor):
     update_every: rounds of a client after which an adapted number of stages is revised (>= 1, <= 1e+06; default 5)
 
     Source: Abdelmoniem, Elzanaty, Alouini, Canini, SIDCo, MLSys 2021."""
+    ratio: Final[float]
+    fit: Final[Literal['exponential', 'pareto', 'gamma_pareto']]
+    stages: Final[int]
+    first_ratio: Final[float]
+    update_every: Final[int]
     def __init__(self, *, ratio: float = 0.01, fit: Literal['exponential', 'pareto', 'gamma_pareto'] = 'exponential', stages: int = 0,
                  first_ratio: float = 0.25, update_every: int = 5, scope: str = 'model', bucket: int = 0) -> None: ...
 
@@ -381,6 +464,8 @@ class STC(Compressor):
     ratio: fraction kept: max(1, floor(ratio * size)) entries of each segment (> 0, <= 1; default 0.01)
 
     Source: Sattler, Wiedemann, Mueller, Samek, TNNLS 2020."""
+    k: Final[int]
+    ratio: Final[float]
     def __init__(self, *, k: int = 0, ratio: float = 0.01, scope: str = 'model', bucket: int = 0) -> None: ...
 
 
@@ -393,6 +478,10 @@ class SZ(Compressor):
     predictor: the prediction of a number: 0, the number before it, or the plane through three neighbours in its matrix ('none' or 'previous' or 'plane'; default 'previous')
 
     Source: Di, Cappello, Fast error-bounded lossy HPC data compression with SZ, IPDPS 2016."""
+    error_bound: Final[float | str]
+    rule: Final[Literal['error_bound', 'lambda']]
+    epsilon: Final[float]
+    predictor: Final[Literal['none', 'previous', 'plane']]
     def __init__(self, *, error_bound: float | str = 0.01, rule: Literal['error_bound', 'lambda'] = 'error_bound', epsilon: float = 0.0,
                  predictor: Literal['none', 'previous', 'plane'] = 'previous', scope: str = 'model', bucket: int = 0) -> None: ...
 
@@ -405,6 +494,9 @@ class ScaledInteger(Compressor):
     rounding: stochastic is unbiased ('nearest' or 'stochastic'; default 'nearest')
 
     Source: Sapio et al., SwitchML, NSDI 2021."""
+    alpha: Final[float]
+    bits: Final[int]
+    rounding: Final[Literal['nearest', 'stochastic']]
     def __init__(self, *, alpha: float = 1048576.0, bits: int = 32, rounding: Literal['nearest', 'stochastic'] = 'nearest',
                  scope: str = 'model', bucket: int = 0) -> None: ...
 
@@ -414,6 +506,8 @@ class Schedule(Compressor):
 
     stages: operators, one after another (default [{'kind': 'top_k', 'ratio': 0.01, 'ties': 'lowest_index', 'value_format': 'native', 'published_bits_per_value': 32, 'count_index_bits': False}])
     from_: the first round of each stage; ascending, the first is 1 (>= 1, <= 4294967295; default [1])"""
+    stages: Final[Sequence[Compressor]]
+    from_: Final[Sequence[int]]
     def __init__(self, *, stages: Sequence[Compressor] = ..., from_: Sequence[int] = ..., scope: str = 'model',
                  bucket: int = 0) -> None: ...
 
@@ -432,6 +526,7 @@ class SketchML(Compressor):
     buckets: q, the quantile buckets of each segment (>= 2, <= 65536; default 256)
 
     Source: Jiang, Fu, Yang, Cui, SketchML, SIGMOD 2018."""
+    buckets: Final[int]
     def __init__(self, *, buckets: int = 256, scope: str = 'model', bucket: int = 0) -> None: ...
 
 
@@ -444,6 +539,10 @@ class SketchedSGD(Compressor):
     columns: counters of each hash function (>= 1, <= 268435456; default 1000)
 
     Source: Ivkin, Rothchild, Ullah, Braverman, Stoica, Arora, Sketched-SGD, NeurIPS 2019."""
+    k: Final[int]
+    ratio: Final[float]
+    rows: Final[int]
+    columns: Final[int]
     def __init__(self, *, k: int = 0, ratio: float = 0.01, rows: int = 5, columns: int = 1000, scope: str = 'model',
                  bucket: int = 0) -> None: ...
 
@@ -456,6 +555,9 @@ class StochasticRounding(Compressor):
     rounding: stochastic is unbiased; nearest rounds ties to even ('stochastic' or 'nearest'; default 'stochastic')
 
     Source: Gupta, Agrawal, Gopalakrishnan, Narayanan, Deep learning with limited numerical precision, ICML 2015."""
+    integer_bits: Final[int]
+    fraction_bits: Final[int]
+    rounding: Final[Literal['stochastic', 'nearest']]
     def __init__(self, *, integer_bits: int = 2, fraction_bits: int = 14, rounding: Literal['stochastic', 'nearest'] = 'stochastic',
                  scope: str = 'model', bucket: int = 0) -> None: ...
 
@@ -466,6 +568,7 @@ class Strom(Compressor):
     tau: magnitude that an entry must exceed to be sent, and its magnitude at the receiver (> 0, <= 1e+30; default 0.01)
 
     Source: Strom, Scalable distributed DNN training using commodity GPU cloud computing, INTERSPEECH 2015."""
+    tau: Final[float]
     def __init__(self, *, tau: float = 0.01, scope: str = 'model', bucket: int = 0) -> None: ...
 
 
@@ -476,6 +579,8 @@ class TernGrad(Compressor):
     scaled: divide by 1 + omega, as error feedback needs it; without clipping a contraction (default False)
 
     Source: Wen, Xu, Yan, Wu, Wang, Chen, Li, TernGrad, NeurIPS 2017."""
+    clip: Final[float]
+    scaled: Final[bool]
     def __init__(self, *, clip: float = 2.5, scaled: bool = False, scope: str = 'model', bucket: int = 0) -> None: ...
 
 
@@ -485,6 +590,7 @@ class ThreeLC(Compressor):
     sparsity: s, the sparsity multiplier: a larger one sends more zeros (>= 1, < 2; default 1.0)
 
     Source: Lim, Andersen, Kaminsky, 3LC, MLSys 2019."""
+    sparsity: Final[float]
     def __init__(self, *, sparsity: float = 1.0, scope: str = 'model', bucket: int = 0) -> None: ...
 
 
@@ -499,6 +605,12 @@ class TopK(Compressor):
     count_index_bits: add ceil(log2 P) bits for each index to the published count (default False)
 
     Source: Aji, Heafield, Sparse communication for distributed gradient descent, EMNLP 2017."""
+    k: Final[int]
+    ratio: Final[float]
+    ties: Final[Literal['lowest_index', 'all']]
+    value_format: Final[Literal['native', 'fp16', 'bf16', 'fp32', 'fp64']]
+    published_bits_per_value: Final[int]
+    count_index_bits: Final[bool]
     def __init__(self, *, k: int = 0, ratio: float = 0.01, ties: Literal['lowest_index', 'all'] = 'lowest_index',
                  value_format: Literal['native', 'fp16', 'bf16', 'fp32', 'fp64'] = 'native', published_bits_per_value: int = 32,
                  count_index_bits: bool = False, scope: str = 'model', bucket: int = 0) -> None: ...
@@ -511,6 +623,8 @@ class VQSGD(Compressor):
     scaled: divide by 1 + omega: no longer unbiased, but a contraction, as error feedback needs it (default False)
 
     Source: Gandikota, Kane, Maity, Mazumdar, vqSGD, AISTATS 2021."""
+    repetitions: Final[int]
+    scaled: Final[bool]
     def __init__(self, *, repetitions: int = 8, scaled: bool = False, scope: str = 'model', bucket: int = 0) -> None: ...
 
 
@@ -521,6 +635,8 @@ class VarianceBased(Compressor):
     zeta: factor by which the variance of an entry that is not sent shrinks in each round (> 0, <= 1; default 0.999)
 
     Source: Tsuzuku, Imachi, Akiba, Variance-based gradient compression, ICLR 2018 workshop."""
+    alpha: Final[float]
+    zeta: Final[float]
     def __init__(self, *, alpha: float = 1.0, zeta: float = 0.999, scope: str = 'model', bucket: int = 0) -> None: ...
 
 
@@ -533,6 +649,10 @@ class Wangni(Compressor):
     corrections: largest number of times that the probabilities are raised until they add up to k (>= 0, <= 1e+06; default 100)
 
     Source: Wangni, Wang, Liu, Zhang, Gradient sparsification, NeurIPS 2018."""
+    k: Final[int]
+    ratio: Final[float]
+    scaled: Final[bool]
+    corrections: Final[int]
     def __init__(self, *, k: int = 0, ratio: float = 0.01, scaled: bool = False, corrections: int = 100, scope: str = 'model',
                  bucket: int = 0) -> None: ...
 
@@ -546,6 +666,10 @@ class ZFP(Compressor):
     block: numbers that are transformed together: four in order, or 4 x 4 of a matrix ('line' or 'square'; default 'line')
 
     Source: Lindstrom, Fixed-rate compressed floating-point arrays, IEEE TVCG 2014."""
+    error_bound: Final[float | str]
+    rule: Final[Literal['error_bound', 'lambda']]
+    epsilon: Final[float]
+    block: Final[Literal['line', 'square']]
     def __init__(self, *, error_bound: float | str = 0.01, rule: Literal['error_bound', 'lambda'] = 'error_bound', epsilon: float = 0.0,
                  block: Literal['line', 'square'] = 'line', scope: str = 'model', bucket: int = 0) -> None: ...
 
@@ -568,6 +692,7 @@ class CSER(Feedback):
     Not usable here: 'cser' works in the simulator alone: its clients compute at models of their own.
 
     Source: Xie, Zheng, Koyejo, Gupta, Li, Lin, NeurIPS 2020."""
+    reset_every: Final[int]
     def __init__(self, compressor: Compressor | Mapping[str, Compressor], *, reset_every: int = 8, num_clients: int, P: int | None = None,
                  shapes: Sequence[Sequence[int]] | None = None, weights: Sequence[float] | None = None, unit: str | None = None,
                  seed: int = 1, dtype: Any = ...) -> None: ...
@@ -579,6 +704,7 @@ class Clip21(Feedback):
     tau: largest norm of a client's difference (> 0; default 1.0)
 
     Source: Khirirat, Gorbunov, Horvath, Islamov, Karray, Richtarik, 2023."""
+    tau: Final[float]
     def __init__(self, compressor: Compressor | Mapping[str, Compressor], *, tau: float = 1.0, num_clients: int, P: int | None = None,
                  shapes: Sequence[Sequence[int]] | None = None, weights: Sequence[float] | None = None, unit: str | None = None,
                  seed: int = 1, dtype: Any = ...) -> None: ...
@@ -591,6 +717,8 @@ class DASHA(Feedback):
     init: first message: Q(g), or g itself (its bits are counted) ('compressed' or 'dense'; default 'compressed')
 
     Source: Tyurin, Richtarik, ICLR 2023."""
+    a: Final[float]
+    init: Final[Literal['compressed', 'dense']]
     def __init__(self, compressor: Compressor | Mapping[str, Compressor], *, a: float = 0.1,
                  init: Literal['compressed', 'dense'] = 'compressed', num_clients: int, P: int | None = None,
                  shapes: Sequence[Sequence[int]] | None = None, weights: Sequence[float] | None = None, unit: str | None = None,
@@ -603,6 +731,7 @@ class DIANA(Feedback):
     alpha: step of the shift; theory: at most 1/(1+omega) (> 0, <= 1; default 0.5)
 
     Source: Mishchenko, Gorbunov, Takac, Richtarik, 2019."""
+    alpha: Final[float]
     def __init__(self, compressor: Compressor | Mapping[str, Compressor], *, alpha: float = 0.5, num_clients: int, P: int | None = None,
                  shapes: Sequence[Sequence[int]] | None = None, weights: Sequence[float] | None = None, unit: str | None = None,
                  seed: int = 1, dtype: Any = ...) -> None: ...
@@ -614,6 +743,7 @@ class ECDIANA(Feedback):
     alpha: step of the shift; theory: at most 1/(1+omega) of [compressor.up.shift] (> 0, <= 1; default 0.1)
 
     Source: Gorbunov, Kovalev, Makarenko, Richtarik, NeurIPS 2020."""
+    alpha: Final[float]
     def __init__(self, compressor: Compressor | Mapping[str, Compressor], *, alpha: float = 0.1, num_clients: int, P: int | None = None,
                  shapes: Sequence[Sequence[int]] | None = None, weights: Sequence[float] | None = None, unit: str | None = None,
                  seed: int = 1, dtype: Any = ...) -> None: ...
@@ -650,6 +780,8 @@ class EControl(Feedback):
     init: first message: C(g) from h = 0, whose error is kept; g itself (its bits are counted); or C(g), whose error is not kept ('zero' or 'dense' or 'message'; default 'zero')
 
     Source: Gao, Islamov, Stich, ICLR 2024."""
+    eta: Final[float]
+    init: Final[Literal['zero', 'dense', 'message']]
     def __init__(self, compressor: Compressor | Mapping[str, Compressor], *, eta: float = 0.1,
                  init: Literal['zero', 'dense', 'message'] = 'zero', num_clients: int, P: int | None = None,
                  shapes: Sequence[Sequence[int]] | None = None, weights: Sequence[float] | None = None, unit: str | None = None,
@@ -673,6 +805,8 @@ class EF21(Feedback):
     momentum: eta of EF21-SGDM, v <- (1-eta) v + eta g; 1 = plain EF21 (> 0, <= 1; default 1.0)
 
     Source: Richtarik, Sokolov, Fatkhullin, NeurIPS 2021; Fatkhullin, Tyurin, Richtarik, NeurIPS 2023."""
+    init: Final[Literal['compressed', 'dense']]
+    momentum: Final[float]
     def __init__(self, compressor: Compressor | Mapping[str, Compressor], *, init: Literal['compressed', 'dense'] = 'compressed',
                  momentum: float = 1.0, num_clients: int, P: int | None = None, shapes: Sequence[Sequence[int]] | None = None,
                  weights: Sequence[float] | None = None, unit: str | None = None, seed: int = 1, dtype: Any = ...) -> None: ...
@@ -684,6 +818,7 @@ class EF21Normalised(Feedback):
     momentum: eta of v <- (1-eta) v + eta g; 1 = no momentum (> 0, <= 1; default 1.0)
 
     Source: Khirirat, Sadiev, Riabinin, Gorbunov, Richtarik, 2024."""
+    momentum: Final[float]
     def __init__(self, compressor: Compressor | Mapping[str, Compressor], *, momentum: float = 1.0, num_clients: int, P: int | None = None,
                  shapes: Sequence[Sequence[int]] | None = None, weights: Sequence[float] | None = None, unit: str | None = None,
                  seed: int = 1, dtype: Any = ...) -> None: ...
@@ -697,6 +832,7 @@ class EF21P(Feedback):
     Not usable here: 'ef21_p' works in the simulator alone: it compresses the models that the server sends.
 
     Source: Gruntkowska, Tyurin, Richtarik, ICML 2023."""
+    alpha: Final[float]
     def __init__(self, compressor: Compressor | Mapping[str, Compressor], *, alpha: float = 0.0, num_clients: int, P: int | None = None,
                  shapes: Sequence[Sequence[int]] | None = None, weights: Sequence[float] | None = None, unit: str | None = None,
                  seed: int = 1, dtype: Any = ...) -> None: ...
@@ -718,6 +854,7 @@ class EF21SGDM(Feedback):
     momentum: eta of v <- (1-eta) v + eta g; 1 = EF21 (> 0, <= 1; default 0.1)
 
     Source: Fatkhullin, Tyurin, Richtarik, NeurIPS 2023."""
+    momentum: Final[float]
     def __init__(self, compressor: Compressor | Mapping[str, Compressor], *, momentum: float = 0.1, num_clients: int, P: int | None = None,
                  shapes: Sequence[Sequence[int]] | None = None, weights: Sequence[float] | None = None, unit: str | None = None,
                  seed: int = 1, dtype: Any = ...) -> None: ...
@@ -730,6 +867,8 @@ class EFBV(Feedback):
     nu: weight of the compressed difference in the estimate (> 0; default 1.0)
 
     Source: Condat, Yi, Richtarik, NeurIPS 2022."""
+    lambda_: Final[float]
+    nu: Final[float]
     def __init__(self, compressor: Compressor | Mapping[str, Compressor], *, lambda_: float = 1.0, nu: float = 1.0, num_clients: int,
                  P: int | None = None, shapes: Sequence[Sequence[int]] | None = None, weights: Sequence[float] | None = None,
                  unit: str | None = None, seed: int = 1, dtype: Any = ...) -> None: ...
@@ -778,6 +917,8 @@ class LAG(Feedback):
     Not usable here: 'lag' works in the simulator alone: its clients compare the models of past rounds.
 
     Source: Chen, Giannakis, Sun, Yin, NeurIPS 2018."""
+    xi: Final[float]
+    memory: Final[int]
     def __init__(self, compressor: Compressor | Mapping[str, Compressor], *, xi: float = 0.1, memory: int = 10, num_clients: int,
                  P: int | None = None, shapes: Sequence[Sequence[int]] | None = None, weights: Sequence[float] | None = None,
                  unit: str | None = None, seed: int = 1, dtype: Any = ...) -> None: ...
@@ -791,6 +932,7 @@ class MARINA(Feedback):
     Not usable here: 'marina' works in the simulator alone: its clients compute what local kind "gradient_difference" sends.
 
     Source: Gorbunov, Burlachenko, Li, Richtarik, ICML 2021."""
+    p: Final[float]
     def __init__(self, compressor: Compressor | Mapping[str, Compressor], *, p: float = 0.1, num_clients: int, P: int | None = None,
                  shapes: Sequence[Sequence[int]] | None = None, weights: Sequence[float] | None = None, unit: str | None = None,
                  seed: int = 1, dtype: Any = ...) -> None: ...
@@ -815,6 +957,8 @@ class MomentumCorrection(Feedback):
     masking: momentum factor masking: u and v are cleared where an entry was sent (default True)
 
     Source: Lin, Han, Mao, Wang, Dally, ICLR 2018."""
+    momentum: Final[float]
+    masking: Final[bool]
     def __init__(self, compressor: Compressor | Mapping[str, Compressor], *, momentum: float = 0.9, masking: bool = True, num_clients: int,
                  P: int | None = None, shapes: Sequence[Sequence[int]] | None = None, weights: Sequence[float] | None = None,
                  unit: str | None = None, seed: int = 1, dtype: Any = ...) -> None: ...
@@ -834,6 +978,8 @@ class PowerEF(Feedback):
     perturbation: r: approximate norm of the noise that is added to gradients; 0 = none (>= 0; default 0.0)
 
     Source: Chen, Li, Chi, AISTATS 2024."""
+    steps: Final[int]
+    perturbation: Final[float]
     def __init__(self, compressor: Compressor | Mapping[str, Compressor], *, steps: int = 2, perturbation: float = 0.0, num_clients: int,
                  P: int | None = None, shapes: Sequence[Sequence[int]] | None = None, weights: Sequence[float] | None = None,
                  unit: str | None = None, seed: int = 1, dtype: Any = ...) -> None: ...
@@ -847,6 +993,7 @@ class SAPEF(Feedback):
     Not usable here: 'sa_pef' works in the simulator alone: its clients compute at models of their own.
 
     Source: Redie, Arablouei, Werner, TMLR 2026."""
+    alpha: Final[float]
     def __init__(self, compressor: Compressor | Mapping[str, Compressor], *, alpha: float = 0.85, num_clients: int, P: int | None = None,
                  shapes: Sequence[Sequence[int]] | None = None, weights: Sequence[float] | None = None, unit: str | None = None,
                  seed: int = 1, dtype: Any = ...) -> None: ...
@@ -860,6 +1007,7 @@ class SCAFCOM(Feedback):
     Not usable here: 'scafcom' works in the simulator alone: its clients compute what local kind "scallion" sends.
 
     Source: Huang, Li, Li, ICLR 2024."""
+    momentum: Final[float]
     def __init__(self, compressor: Compressor | Mapping[str, Compressor], *, momentum: float = 0.2, num_clients: int, P: int | None = None,
                  shapes: Sequence[Sequence[int]] | None = None, weights: Sequence[float] | None = None, unit: str | None = None,
                  seed: int = 1, dtype: Any = ...) -> None: ...
@@ -886,6 +1034,8 @@ class SCALLION(Feedback):
     Not usable here: 'scallion' works in the simulator alone: its clients compute what local kind "scallion" sends.
 
     Source: Huang, Li, Li, ICLR 2024."""
+    alpha: Final[float]
+    estimate: Final[Literal['averaged', 'unbiased']]
     def __init__(self, compressor: Compressor | Mapping[str, Compressor], *, alpha: float = 0.1,
                  estimate: Literal['averaged', 'unbiased'] = 'averaged', num_clients: int, P: int | None = None,
                  shapes: Sequence[Sequence[int]] | None = None, weights: Sequence[float] | None = None, unit: str | None = None,
@@ -898,6 +1048,7 @@ class Signum(Feedback):
     momentum: beta of m <- beta m + (1 - beta) g (>= 0, < 1; default 0.9)
 
     Source: Bernstein, Wang, Azizzadenesheli, Anandkumar, signSGD, ICML 2018."""
+    momentum: Final[float]
     def __init__(self, compressor: Compressor | Mapping[str, Compressor], *, momentum: float = 0.9, num_clients: int, P: int | None = None,
                  shapes: Sequence[Sequence[int]] | None = None, weights: Sequence[float] | None = None, unit: str | None = None,
                  seed: int = 1, dtype: Any = ...) -> None: ...
@@ -913,6 +1064,11 @@ class ThreePC(Feedback):
     estimate: direction of the server's step: h_mean before the round plus the cohort's mean change, or h_mean after it ('cohort' or 'shifts'; default 'cohort')
 
     Source: Richtarik, Sokolov, Fatkhullin, Gasanov, Li, Gorbunov, ICML 2022; Makarenko et al., 2022."""
+    variant: Final[Literal['ef21', 'lag', 'clag', 'v2', 'v4', 'v5', 'adacgd']]
+    zeta: Final[float]
+    p: Final[float]
+    levels: Final[int]
+    estimate: Final[Literal['cohort', 'shifts']]
     def __init__(self, compressor: Compressor | Mapping[str, Compressor], *,
                  variant: Literal['ef21', 'lag', 'clag', 'v2', 'v4', 'v5', 'adacgd'] = 'clag', zeta: float = 1.0, p: float = 0.1,
                  levels: int = 3, estimate: Literal['cohort', 'shifts'] = 'cohort', num_clients: int, P: int | None = None,

@@ -5,12 +5,13 @@ import dataclasses
 import functools
 import inspect
 import math
-from typing import Any, Callable, Sequence
+import sys
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
 from fedbits import _core, arguments
-from fedbits.parts import class_name, flat, given_options, make_class, summaries
+from fedbits.parts import Part, as_argument, class_name, flat, given_options, make_class, summaries
 
 _ARRAYS = ("error", "state", "shared")  # of a memory
 _OPERATORS = {np.dtype(np.float32): _core.Operator32, np.dtype(np.float64): _core.Operator64}
@@ -84,6 +85,9 @@ class Message:
         """Returns the vector as a new array of the sender's shape and library, read from the bytes."""
         return self._decode(self)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("a message cannot be pickled or copied; send bytes(message), which decode() of an equal compressor reads")
+
     def __repr__(self) -> str:
         return f"<Message of {self._sender!r}: {self.nbytes} bytes, {self.elements} elements>"
 
@@ -107,6 +111,16 @@ class Memory:
         error.flags.writeable = False
         return error
 
+    def __repr__(self) -> str:
+        words = [f"{name}: {array.size} numbers of {array.dtype}" for name, array in self._arrays.items()]
+        return f"<Memory of {', '.join(words)}>" if words else "<Memory, empty>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"arrays": self._arrays}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._keep(state["arrays"])
+
     def _array(self, name: str, size: int, dtype: np.dtype, start: Any = None) -> np.ndarray | None:
         if size == 0:
             return None
@@ -124,11 +138,19 @@ class Memory:
         self._arrays.clear()
 
     def state_dict(self) -> dict[str, np.ndarray]:
+        """Returns copies of its arrays, for load_state_dict().
+
+        torch.load reads NumPy arrays only with weights_only=False; save them as tensors, with torch.from_numpy, or with numpy.savez.
+        """
         return {name: array.copy() for name, array in self._arrays.items()}
 
-    def load_state_dict(self, state: dict[str, np.ndarray]) -> None:
-        """Raises TypeError or ValueError for what state_dict() does not return, and for numbers that are not finite; the memory is then as it was."""
-        for name, array in arguments.table("the state", state, ()).items():
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Arrays may be tensors of PyTorch, as torch.load(weights_only=True) reads them.
+
+        Raises TypeError or ValueError for what state_dict() does not return, and for numbers that are not finite; the memory is then as it was.
+        """
+        state = {name: _array_of(array) for name, array in arguments.table("the state", state, ()).items()}
+        for name, array in state.items():
             if name not in _ARRAYS:
                 raise ValueError(f"a state of a memory has no {name!r}; it has {', '.join(map(repr, _ARRAYS))}")
             if not isinstance(array, np.ndarray):
@@ -136,10 +158,19 @@ class Memory:
             arguments.float_type(f"the type of its {name}", array.dtype)
             if not np.isfinite(array).all():
                 raise ValueError(f"the {name} of this state has a number that is not finite")
+        self._keep(state)
+
+    def _keep(self, arrays: Mapping[str, np.ndarray]) -> None:
         self._arrays = {}
-        for name, array in state.items():
-            self._arrays[name] = _aligned_zeros(np.size(array), np.asarray(array).dtype)
+        for name, array in arrays.items():
+            self._arrays[name] = _aligned_zeros(array.size, array.dtype)
             self._arrays[name][:] = np.ravel(array)
+
+
+def _array_of(value: Any) -> Any:
+    """Returns a tensor of PyTorch as an array, and everything else as it is."""
+    torch = sys.modules.get("torch")
+    return value.detach().cpu().numpy() if torch is not None and isinstance(value, torch.Tensor) else value
 
 
 def _aligned_zeros(size: int, dtype: np.dtype) -> np.ndarray:
@@ -150,11 +181,14 @@ def _aligned_zeros(size: int, dtype: np.dtype) -> np.ndarray:
     return room[start:start + length].view(dtype)
 
 
-class Compressor:
-    """A compressor with its options. The classes of the kinds are made from the registry; help(fedbits.TopK) shows the options of one."""
+class Compressor(Part):
+    """A compressor with its options. The classes of the kinds are made from the registry; help(fedbits.TopK) shows the options of one.
 
-    kind: str = ""
-    _fields: tuple[dict[str, Any], ...] = ()
+    Options are attributes, defaults included; they cannot be set. Compressors can be pickled and copied.
+    """
+
+    scope: str
+    bucket: int
 
     def __new__(cls, *by_position: Any, **_: Any) -> Compressor:
         if by_position:
@@ -170,8 +204,7 @@ class Compressor:
         bucket = arguments.whole("bucket", bucket, 0, 2**63 - 1)
         if (scope == "bucket") != (bucket > 0):
             raise ValueError("bucket is the number of elements of scope='bucket', and belongs to it alone")
-        self.scope, self.bucket = scope, bucket
-        self.options = given_options(options)
+        vars(self).update(scope=scope, bucket=bucket, _options=given_options(options))
         self._operators: dict[Any, Any] = {}
         self._operator(np.dtype(np.float32), ((16, 16),), is_a_trial=True)
 
@@ -218,8 +251,9 @@ class Compressor:
                step_size: float = 1.0, shapes: Sequence[Sequence[int]] | None = None) -> np.ndarray:
         """Returns the vector that the bytes of another sender stand for, as an array of this shape.
 
-        The receiver's options, shapes, client, round and seed have to be those of the sender. Raises Error for bytes that are no message of this
-        operator, and ValueError for operators of several phases or of a state that both sides share, as PowerSGD: Message.decode() reads those.
+        The receiver's options, shapes, client, round and seed have to be those of the sender. Raises Error for bytes that cannot be read as a
+        message of this format; with other options they may decode to other numbers without an error. Raises ValueError for operators of several
+        phases or of a state that both sides share, as PowerSGD: Message.decode() reads those.
         """
         key = _key_of(seed, client, round, step_size)
         sizes, of = arguments.shape("shape", shape), arguments.float_type("dtype", dtype)
@@ -245,7 +279,7 @@ class Compressor:
         place = dtype, tensors
         if place not in self._operators:
             try:
-                made = _OPERATORS[dtype](self.kind, _plain(self.options), [list(one) or [1] for one in tensors], self.scope, self.bucket)
+                made = _OPERATORS[dtype](self.kind, _plain(self._options), [list(one) or [1] for one in tensors], self.scope, self.bucket)
             except _core.ConfigError:
                 if is_a_trial and self._is_right():
                     return None  # the options are right, and fit other shapes
@@ -255,20 +289,38 @@ class Compressor:
 
     def _is_right(self) -> bool:
         try:
-            _core.check_options("compressor", self.kind, _plain(self.options))
+            _core.check_options("compressor", self.kind, _plain(self._options))
         except _core.ConfigError:
             return False
         return True
 
+    def __reduce__(self) -> Any:
+        """Returns the class and the options; the copy makes operators of its own."""
+        options = {as_argument(name): value for name, value in self._options.items()}
+        return _made, (type(self), options | {"scope": self.scope, "bucket": self.bucket})
+
+    def _default(self, value: Any) -> Any:
+        """Returns a compressor for the table of one."""
+        if isinstance(value, list):
+            return [self._default(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        options = {as_argument(name): self._default(one) for name, one in value.items() if name != "kind"}
+        return CLASSES[class_name(value["kind"])](**options)
+
     def as_table(self) -> dict[str, Any]:
         """Returns the compressor as a table of a scenario: {"kind": "top_k", "ratio": 0.01}."""
         scope = {"scope": self.scope} if self.scope != "model" else {}
-        return {"kind": self.kind} | _plain(self.options) | scope | ({"bucket": self.bucket} if self.bucket > 0 else {})
+        return {"kind": self.kind} | _plain(self._options) | scope | ({"bucket": self.bucket} if self.bucket > 0 else {})
 
     def __repr__(self) -> str:
-        words = [f"{name}={value!r}" for name, value in self.options.items()]
+        words = [f"{as_argument(name)}={value!r}" for name, value in self._options.items()]
         words += [f"scope={self.scope!r}"] * (self.scope != "model") + [f"bucket={self.bucket}"] * (self.bucket > 0)
         return f"{type(self).__name__}({', '.join(words)})"
+
+
+def _made(cls: type[Compressor], options: dict[str, Any]) -> Compressor:
+    return cls(**options)
 
 
 # What help() and stub files show: that of __init__.
@@ -290,8 +342,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Compressor):
         if value.scope != "model":
             raise ValueError(f"{value!r} is inside another compressor, whose scope counts; leave out its own")
-        return {"kind": value.kind} | _plain(value.options)
-    if isinstance(value, dict):
+        return {"kind": value.kind} | _plain(value._options)
+    if isinstance(value, Mapping):
         return {name: _plain(one) for name, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(one) for one in value]

@@ -49,9 +49,14 @@ def parquet(store: Store | str, folder: str | os.PathLike[str]) -> list[Path]:
 
 
 def tensorboard(store: Store | str, folder: str | os.PathLike[str]) -> Path:
-    """Writes a folder of event files for each run, and returns the folder for `tensorboard --logdir`; needs tensorboardX."""
+    """Writes a folder of event files for each run, in the place of those that are there, and returns the folder for `tensorboard --logdir`.
+
+    Needs tensorboardX.
+    """
     package = needed("tensorboardX", "fedbits.export.tensorboard")
     for run in _runs(store):
+        for old in (Path(folder) / run.file_name).glob("events.out.tfevents.*"):
+            old.unlink()
         with package.SummaryWriter(str(_made(folder) / run.file_name)) as writer:
             writer.add_text("scenario", f"```json\n{json.dumps(run.configuration, indent=2)}\n```", 0, walltime=0)
             for number, values in run.rounds:
@@ -77,25 +82,51 @@ def wandb(store: Store | str, folder: str | os.PathLike[str], *, project: str = 
 def mlflow(store: Store | str, tracking_uri: str | os.PathLike[str], *, experiment: str | None = None) -> str:
     """Writes a run of MLflow for each run, and returns the tracking URI; needs mlflow or mlflow-skinny.
 
-    tracking_uri: "sqlite:///mlflow.db", a folder, or the address of a server.  experiment: its name; None = the name of the study.
+    tracking_uri: "sqlite:///mlflow.db", for which mlflow-skinny needs sqlalchemy and alembic too; the address of a server; or a folder, which MLflow 3
+    takes only where the environment variable MLFLOW_ALLOW_FILE_STORE is "true".
+    experiment: its name; None = the name of the study. Runs that it has, with the same status, are not written again.
     """
-    package = needed("mlflow", "fedbits.export.mlflow")
-    entities = needed("mlflow.entities", "fedbits.export.mlflow")
     uri = str(tracking_uri) if "://" in str(tracking_uri) else Path(tracking_uri).absolute().as_uri()
-    client = package.MlflowClient(tracking_uri=uri)
+    client = _mlflow_client(uri)
     for run in _runs(store):
         name = experiment or run.study
         found = client.get_experiment_by_name(name)
         number = found.experiment_id if found else client.create_experiment(name)
-        logged = client.create_run(number, run_name=run.name, start_time=0, tags={"fedbits.run": run.hash, "fedbits.status": run.summary["status"]})
-        parameters = [entities.Param(key, str(value)[:500]) for key, value in _toml.leaves(run.configuration)]
-        for part in _parts(parameters, 100):
-            client.log_batch(logged.info.run_id, params=part)
-        metrics = [entities.Metric(name, value, number, number) for number, values in run.rounds for name, value in values.items()]
-        for part in _parts(metrics, 1000):
-            client.log_batch(logged.info.run_id, metrics=part)
-        client.set_terminated(logged.info.run_id, "FINISHED" if run.summary["status"] == "done" else "FAILED", end_time=0)
+        filter = f"tags.`fedbits.run` = '{run.hash}' and tags.`fedbits.status` = '{run.summary['status']}'"
+        if not client.search_runs([number], filter, max_results=1):
+            _log_to_mlflow(client, number, run)
     return uri
+
+
+def _mlflow_client(uri: str) -> Any:
+    """Returns a client that can write to this address. Raises ImportError or RuntimeError with what is missing."""
+    package = needed("mlflow", "fedbits.export.mlflow")
+    if uri.split(":")[0].split("+")[0] in ("sqlite", "postgresql", "mysql", "mssql"):
+        for module in ("sqlalchemy", "alembic"):
+            needed(module, f"fedbits.export.mlflow with {uri}")
+    try:
+        client = package.MlflowClient(tracking_uri=uri)
+        client.search_experiments(max_results=1)
+    except package.exceptions.MlflowException as error:
+        if "MLFLOW_ALLOW_FILE_STORE" not in str(error):
+            raise
+        raise RuntimeError("this MLflow does not write to a folder: give the address of a database, as \"sqlite:///mlflow.db\" (pip install sqlalchemy "
+                           "alembic), or set the environment variable MLFLOW_ALLOW_FILE_STORE=true before") from error
+    return client
+
+
+def _log_to_mlflow(client: Any, experiment: str, run: _Run) -> None:
+    """Writes a run. Its hash comes last, so that a run whose export was interrupted is written again."""
+    entities = needed("mlflow.entities", "fedbits.export.mlflow")
+    logged = client.create_run(experiment, run_name=run.name, start_time=0, tags={"fedbits.status": run.summary["status"]})
+    parameters = [entities.Param(key, str(value)[:500]) for key, value in _toml.leaves(run.configuration)]
+    for part in _parts(parameters, 100):
+        client.log_batch(logged.info.run_id, params=part)
+    metrics = [entities.Metric(name, value, number, number) for number, values in run.rounds for name, value in values.items()]
+    for part in _parts(metrics, 1000):
+        client.log_batch(logged.info.run_id, metrics=part)
+    client.set_tag(logged.info.run_id, "fedbits.run", run.hash)
+    client.set_terminated(logged.info.run_id, "FINISHED" if run.summary["status"] == "done" else "FAILED", end_time=0)
 
 
 class _Run:

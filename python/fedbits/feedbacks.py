@@ -9,12 +9,12 @@ import numpy as np
 
 from fedbits import _core, arguments
 from fedbits.compressors import Compressor, Message, _plain
-from fedbits.parts import class_name, flat, given_options, make_class, summaries
+from fedbits.parts import Part, class_name, flat, given_options, make_class, summaries
 
 _ROUNDS = {np.dtype(np.float32): _core.Feedback32, np.dtype(np.float64): _core.Feedback64}
 
 
-class Feedback:
+class Feedback(Part):
     """A method that keeps the compression error, with the state of all clients and of the server. The classes of the kinds are made from the
     registry; help(fedbits.EF21) shows the options of one.
 
@@ -31,25 +31,31 @@ class Feedback:
     weights: w_i of the clients in f = sum_i w_i f_i, in any scale; by default all are equal.
     unit: of the vectors: "gradient", "step" (they are multiplied by the step size before compression) or "update".
     seed: that of the random numbers, as seeds.compressor of a run.  dtype: of the vectors, float32 or float64.
+
+    Options are attributes that cannot be set. Between rounds, feedbacks can be pickled and copied with their state.
     """
 
-    kind: str = ""
-    _fields: tuple[dict[str, Any], ...] = ()
+    channels: list[str]
+    compressors: dict[str, Compressor]
+    dtype: np.dtype
+    shapes: list[tuple[int, ...]]
+    P: int
+    num_clients: int
+    seed: int
 
     def __init__(self, compressor: Compressor | Mapping[str, Compressor], *, num_clients: int, P: int | None = None,
                  shapes: Sequence[Sequence[int]] | None = None, weights: Sequence[float] | None = None, unit: str | None = None, seed: int = 1,
                  dtype: Any = np.float32, **options: Any):
         if not self.kind:
             raise TypeError("Feedback is the base of all kinds; use one of fedbits.feedbacks()")
-        self.options = given_options(options)
-        refused, self.channels = _core.feedback_facts(self.kind, _plain(self.options))
+        self._options = given_options(options)
+        refused, channels = _core.feedback_facts(self.kind, _plain(self._options))
         if refused:
             raise _core.ConfigError(refused)
-        self.compressors = self._by_channel(compressor)
-        self.dtype = arguments.float_type("dtype", dtype)
-        self.shapes = _shapes_of(P, shapes)
-        self.P = sum(map(math.prod, self.shapes))
-        self.num_clients, self.seed = arguments.whole("num_clients", num_clients, 1), arguments.whole("seed", seed, 0, 2**64 - 1)
+        vars(self).update(channels=channels)
+        vars(self).update(compressors=self._by_channel(compressor), dtype=arguments.float_type("dtype", dtype), shapes=_shapes_of(P, shapes))
+        vars(self).update(P=sum(map(math.prod, self.shapes)), num_clients=arguments.whole("num_clients", num_clients, 1),
+                          seed=arguments.whole("seed", seed, 0, 2**64 - 1))
         self._weights = _weights_of(weights, self.num_clients)
         self._unit = unit
         self._rounds = self._new_rounds()
@@ -130,12 +136,21 @@ class Feedback:
         rounds.restore(state["state"])
         self._rounds = rounds
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Raises Error within a round, whose messages are no part of the state."""
+        return vars(self) | {"_rounds": self._rounds.save()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._rounds = self._new_rounds()
+        self._rounds.restore(state["_rounds"])
+
     def _client(self, client: Any) -> int:
         return arguments.whole("client", client, 0, self.num_clients - 1)
 
     def _new_rounds(self) -> Any:
-        operators = [(channel, one.kind, _plain(one.options), one.scope, one.bucket) for channel, one in self.compressors.items()]
-        return _ROUNDS[self.dtype](self.kind, _plain(self.options), operators, [list(shape) or [1] for shape in self.shapes], self._weights,
+        operators = [(channel, one.kind, _plain(one._options), one.scope, one.bucket) for channel, one in self.compressors.items()]
+        return _ROUNDS[self.dtype](self.kind, _plain(self._options), operators, [list(shape) or [1] for shape in self.shapes], self._weights,
                                    self._unit, self.seed)
 
     def _by_channel(self, compressor: Any) -> dict[str, Compressor]:
@@ -153,7 +168,7 @@ class Feedback:
     def __repr__(self) -> str:
         operators = self.compressors[""] if list(self.compressors) == [""] else self.compressors
         words = [repr(operators), f"num_clients={self.num_clients}", f"P={self.P}"]
-        return f"{type(self).__name__}({', '.join(words + [f'{name}={value!r}' for name, value in self.options.items()])})"
+        return f"{type(self).__name__}({', '.join(words + [f'{name}={value!r}' for name, value in self._options.items()])})"
 
 
 def _shapes_of(P: int | None, shapes: Sequence[Sequence[int]] | None) -> list[tuple[int, ...]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 import inspect
 import keyword
 import sys
-from typing import Any, Callable, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 import numpy as np
 
 from fedbits import _core
-from fedbits.arguments import FLOATS
+from fedbits.arguments import FLOATS, nearest
 
 # Names whose letters are not those of a kind in capitals at the beginning of each word.
 _SPELLING = {"adaqs": "AdaQS", "dgc_sampled": "DGCSampled", "dqsgd": "DQSGD", "drive": "DRIVE", "eden": "EDEN", "ef_sign": "EFSign", "fp8": "FP8",
@@ -25,6 +26,47 @@ _SPELLING = {"adaqs": "AdaQS", "dgc_sampled": "DGCSampled", "dqsgd": "DQSGD", "d
 _TYPES = {"true or false": bool, "integer": int, "number": float, "number or rule": float | str, "string": str, "choice": str}
 
 
+class Part:
+    """What compressors and feedbacks are: a kind and options, which are attributes that can be read.
+
+    They cannot be set, because operators have been made of them; only names with an underscore in front, as those of subclasses, can.
+    """
+
+    kind: str = ""
+    _fields: tuple[dict[str, Any], ...] = ()
+    _options: dict[str, Any]
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The options that were given, by their names in a scenario."""
+        return MappingProxyType(self._options)
+
+    if not TYPE_CHECKING:  # the stub file names the options of each class
+
+        def __getattr__(self, name: str) -> Any:
+            for field in self._fields:
+                if name == as_argument(field["name"]):
+                    return self._options[field["name"]] if field["name"] in self._options else self._default(field["default"])
+            raise AttributeError(f"{type(self).__name__} has no {name!r}{nearest(name, dir(self))}")
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if not name.startswith("_"):
+                getattr(self, name)  # says that it has no such option
+                raise AttributeError(f"{name} of {self!r} cannot be set; make another one, as {type(self).__name__}(..., {name}={value!r})")
+            super().__setattr__(name, value)
+
+    def _default(self, value: Any) -> Any:
+        return value
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(as_argument(field["name"]) for field in self._fields)})
+
+
+def as_argument(option: str) -> str:
+    """Returns the name of an option as an argument of Python: from_ of a schedule."""
+    return option + "_" * keyword.iskeyword(option)
+
+
 def class_name(kind: str) -> str:
     return _SPELLING.get(kind) or "".join(word.capitalize() for word in kind.split("_"))
 
@@ -37,7 +79,7 @@ def make_class(role: str, kind: str, base: type, first: Sequence[inspect.Paramet
     for field in facts["fields"]:
         limits = ", ".join(filter(None, (" or ".join(map(repr, field["choices"])), field["constraint"])))
         default = "required" if field["required"] else f"default {field['default']!r}"
-        name = field["name"] + "_" * keyword.iskeyword(field["name"])  # from_ of a schedule
+        name = as_argument(field["name"])
         lines.append(f"{name}: {field['doc']} ({'; '.join(filter(None, (limits, field['unit'], default)))})")
         parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_TYPES.get(field["type"], Any)))
     parameters += last

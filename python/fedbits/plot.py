@@ -7,7 +7,7 @@ Every function takes a Store (or its folder) and returns a Figure with a panel p
 colour-blind can tell apart; the baseline is black, methods that lose nothing are grey and dotted. Means are over seeds, bands and bars are Student's 95%
 intervals. What every function takes:
 
-methods: labels, in the place of all.  levels: labels of the levels (panels), in the place of all.
+methods: labels, or one label, in the place of all.  levels: those of the levels (panels), in the place of all.
 size: width and height of a panel, in inches; 2.3 x 1.8 fits three panels into the width of a page.
 scale: "linear", "log", or "auto", for the vertical axis.
 options: those of Store.report: baseline, method, level, study, window, and the measure where it is not an argument.
@@ -23,13 +23,14 @@ from typing import Any, Callable, Iterable, Sequence
 
 from fedbits import _core
 from fedbits.needed import needed
-from fedbits.store import Store
+from fedbits.store import Store, list_of
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # Okabe and Ito
 _DASHES = ("-", (0, (6, 3)), (0, (2, 3)), (0, (8, 3, 2, 3)))
 _INK, _SOFT = "#1b1f24", "#57606a"
 _BITS = {"up": "uplink bits", "both": "bits up and down", "published": "published uplink bits", "entropy": "entropy bound of uplink bits"}
 _SIZE = (2.3, 1.8)
+_Labels = str | Sequence[str] | None
 
 
 def accuracy_against_bits(store: Store | str, *, bits: str = "up", **looks: Any) -> Any:
@@ -42,7 +43,7 @@ def loss_against_bits(store: Store | str, *, bits: str = "up", **looks: Any) -> 
     return curves(store, "train_loss", against=bits, **looks)
 
 
-def curves(store: Store | str, measure: str, *, against: str = "up", methods: Sequence[str] | None = None, levels: Sequence[str] | None = None,
+def curves(store: Store | str, measure: str, *, against: str = "up", methods: _Labels = None, levels: _Labels = None,
            size: tuple[float, float] = _SIZE, scale: str = "auto", **options: Any) -> Any:
     """A measure (a column of Store.rounds) against bits, or against="round".
 
@@ -58,14 +59,14 @@ def curves(store: Store | str, measure: str, *, against: str = "up", methods: Se
     return figure
 
 
-def density(store: Store | str, *, methods: Sequence[str] | None = None, levels: Sequence[str] | None = None, size: tuple[float, float] = _SIZE,
+def density(store: Store | str, *, methods: _Labels = None, levels: _Labels = None, size: tuple[float, float] = _SIZE,
             scale: str = "auto", **options: Any) -> Any:
     """The share of entries that were sent, elements / (clients x P), against rounds."""
     chart = _Chart(store, methods, levels, **options)
     return _curve_figure(chart, chart.data["density"], "share of entries sent", size, scale == "log", "round")
 
 
-def clients(store: Store | str, *, methods: Sequence[str] | None = None, levels: Sequence[str] | None = None, size: tuple[float, float] = _SIZE,
+def clients(store: Store | str, *, methods: _Labels = None, levels: _Labels = None, size: tuple[float, float] = _SIZE,
             **options: Any) -> Any:
     """Accuracy on each client's own rows: the median client, the 10th to the 90th percentile as the band, and the worst client dotted.
 
@@ -83,7 +84,7 @@ def clients(store: Store | str, *, methods: Sequence[str] | None = None, levels:
     return figure
 
 
-def theory(store: Store | str, *, quantity: str = "gradient", methods: Sequence[str] | None = None, levels: Sequence[str] | None = None,
+def theory(store: Store | str, *, quantity: str = "gradient", methods: _Labels = None, levels: _Labels = None,
            size: tuple[float, float] = _SIZE, **options: Any) -> Any:
     """What a convergence theorem bounds (lines) beside its bound (dots), for runs that satisfy its assumptions.
 
@@ -100,11 +101,12 @@ def theory(store: Store | str, *, quantity: str = "gradient", methods: Sequence[
             axis.step(line["x"], line["y"], where="post", **chart.style(line["m"]))
         for line in bounds[panel]:
             axis.plot(line["x"], line["y"], color=chart.style(line["m"])["color"], linestyle="none", marker=".", markersize=2.5)
+    _thin_labels(axes[0][1])
     return figure
 
 
-def price(store: Store | str, measure: str | None = None, *, bits: str = "up", methods: Sequence[str] | None = None,
-          levels: Sequence[str] | None = None, size: tuple[float, float] = _SIZE, scale: str = "auto", **options: Any) -> Any:
+def price(store: Store | str, measure: str | None = None, *, bits: str = "up", methods: _Labels = None,
+          levels: _Labels = None, size: tuple[float, float] = _SIZE, scale: str = "auto", **options: Any) -> Any:
     """A measure at the end of the runs against the bits that they sent; the line joins the methods that no other one beats in both."""
     chart = _Chart(store, methods, levels, measure=measure, **options)
     of_measure = chart.measure()
@@ -120,10 +122,11 @@ def price(store: Store | str, measure: str | None = None, *, bits: str = "up", m
         axis.plot(*zip(*front), color=_SOFT, linestyle=(0, (4, 3)), linewidth=0.8)
         for one in mine:
             _bar(axis, one["bits"], one["value"], chart.style(one["method"]))
+    _thin_labels(axes[0][1])
     return figure
 
 
-def heterogeneity(store: Store | str, measure: str | None = None, *, bits: str = "up", methods: Sequence[str] | None = None,
+def heterogeneity(store: Store | str, measure: str | None = None, *, bits: str = "up", methods: _Labels = None,
                   size: tuple[float, float] = (3.3, 2.4), scale: str = "auto", **options: Any) -> Any:
     """A measure at the bits that all methods reached at all levels, against the measured heterogeneity zeta^2 of the initial model."""
     chart = _Chart(store, methods, None, measure=measure, **options)
@@ -142,11 +145,12 @@ def heterogeneity(store: Store | str, measure: str | None = None, *, bits: str =
             axis.plot([x for x, _ in mine], [one["value"]["mean"] for _, one in mine], alpha=0.6, **chart.style(method))
             for x, one in mine:
                 _bar(axis, x, one["value"], chart.style(method))
+    _thin_labels(axis)
     return figure
 
 
-def differences(store: Store | str, measure: str | None = None, *, bits: str = "up", methods: Sequence[str] | None = None,
-                levels: Sequence[str] | None = None, size: tuple[float, float] = _SIZE, **options: Any) -> Any:
+def differences(store: Store | str, measure: str | None = None, *, bits: str = "up", methods: _Labels = None,
+                levels: _Labels = None, size: tuple[float, float] = _SIZE, **options: Any) -> Any:
     """Differences to the baseline at equal bits: in percent of its mean, for accuracies in percentage points.
 
     The thick line is Student's 95% interval, the thin one the BCa bootstrap's. A filled dot is a claim, an open one is none.
@@ -156,7 +160,7 @@ def differences(store: Store | str, measure: str | None = None, *, bits: str = "
     rows = [one for one in chart.of_bits(bits)["comparisons"] if chart.shows(one) and one["difference"]["mean"] is not None]
     drawn = [sum(one["panel"] == panel for one in rows) for panel in range(len(chart.data["panels"]))]
     unit = "percentage points" if of_measure["share"] else "%"
-    figure, axes = chart.figure(size, x=f"difference to {chart.label(chart.data['baseline'])} ({unit})", y="", drawn=drawn, has_legend=False)
+    figure, axes = chart.figure(size, x=f"{of_measure['title']},\ndifference to {chart.label(chart.data['baseline'])} ({unit})", y="", drawn=drawn, has_legend=False)
     named = [method for method in chart.methods if any(one["method"] == method for one in rows)]
     for panel, axis in axes:
         axis.axvline(0, color=_SOFT, linewidth=0.8)
@@ -187,7 +191,7 @@ def contrasts(store: Store | str, pairs: str | Sequence[str], measure: str | Non
     return figure
 
 
-def contract(store: Store | str, constant: str = "kappa", *, methods: Sequence[str] | None = None, size: tuple[float, float] = (3.3, 2.0),
+def contract(store: Store | str, constant: str = "kappa", *, methods: _Labels = None, size: tuple[float, float] = (3.3, 2.0),
              **options: Any) -> Any:
     """What was measured of an operator's promise, a dot per level, beside its bound, a tick. constant: "kappa", "delta" or "omega"."""
     key = ("kappa", "delta", "omega")[_choice("constant", constant, ("kappa", "delta", "omega"))]
@@ -220,6 +224,8 @@ def splits(store: Store | str, *, data_folder: str | os.PathLike[str] = "", size
         axis.imshow(list(map(list, zip(*split["rows"]))), aspect="auto", cmap="Blues", vmin=0, interpolation="nearest")
         axis.set_title(chart.data["panels"][split["panels"][0]]["title"], fontsize=8)
         axis.set_xlabel("client", fontsize=8)
+        if place % columns == 0:
+            axis.set_ylabel("class", fontsize=8)
         axis.tick_params(labelsize=7)
         axis.set_yticks(range(len(split["classes"])), split["classes"])
         for side in axis.spines.values():
@@ -229,6 +235,8 @@ def splits(store: Store | str, *, data_folder: str | os.PathLike[str] = "", size
 
 def save(figure: Any, *paths: str | os.PathLike[str]) -> None:
     """Writes a figure to files such as "x.pdf" and "x.svg": text stays text, and the same figure gives the same bytes."""
+    if not paths:
+        raise TypeError('save needs the paths of files behind the figure, as save(figure, "chart.pdf")')
     with needed("matplotlib", "fedbits.plot").rc_context({"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "fedbits"}):
         for given in paths:
             path = os.fspath(given)
@@ -239,14 +247,13 @@ def save(figure: Any, *paths: str | os.PathLike[str]) -> None:
 class _Chart:
     """The data of a study for charts, with the methods and levels that are drawn and their styles."""
 
-    def __init__(self, store: Store | str, methods: Sequence[str] | None, levels: Sequence[str] | None, **options: Any):
+    def __init__(self, store: Store | str, methods: _Labels, levels: _Labels, **options: Any):
         needed("matplotlib", "fedbits.plot")
         self.data = (store if isinstance(store, Store) else Store(store)).chart_data(**options)
         self.methods = _places("method", methods, self.data["methods"])
         names = [panel["level"] or panel["title"] for panel in self.data["panels"]]
-        wanted = None if levels is None else [str(level) for level in levels]
-        _places("level", wanted, names)
-        self.panels = [place for place, name in enumerate(names) if wanted is None or name in wanted]
+        wanted = _places("level", levels, names)
+        self.panels = [place for place, name in enumerate(names) if name in [names[one] for one in wanted]]
 
     def measure(self) -> dict[str, Any]:
         return self.data["measures"][0]
@@ -328,7 +335,42 @@ def _curve_figure(chart: _Chart, panels: list[dict[str, Any]], title: str, size:
                 axis.fill_between(line["x"], [math.nan if y is None else y for y in line["lo"]], [math.nan if y is None else y for y in line["hi"]],
                                   step="post", alpha=0.15, color=style["color"], linewidth=0)
             axis.step(line["x"], line["y"], where="post", **style)
+    _thin_labels(axes[0][1])
     return figure
+
+
+def _thin_labels(axis: Any) -> None:
+    """Labels so few ticks of a logarithmic x axis that their texts do not touch, and two of them at least."""
+    if axis.get_xscale() != "log":
+        return
+    low, high = axis.get_xlim()
+    if high < 4 * low:  # ticks as on a linear axis
+        ticker = needed("matplotlib.ticker", "fedbits.plot")
+        axis.xaxis.set_major_locator(ticker.MaxNLocator(3))
+        axis.xaxis.set_minor_locator(ticker.NullLocator())
+        axis.xaxis.set_major_formatter(lambda x, _: _power_text(x) if x > 0 else "")
+        return
+    shown = _labelled(sorted({_digit(x) for x in axis.xaxis.get_minorticklocs() if low <= x <= high}),
+                      sum(low <= x <= high for x in axis.xaxis.get_majorticklocs()))
+    axis.xaxis.set_minor_formatter(lambda x, _: _power_text(x) if _digit(x) in shown else "")
+
+
+def _labelled(digits: list[int], num_powers: int) -> list[int]:
+    """Returns which of the digits of minor ticks are labelled, beside powers of ten."""
+    if num_powers > 1:
+        return []
+    if num_powers == 1:
+        return next(([one] for one in (3, 2, 5) if one in digits), digits[:1])
+    return [2, 5] if {2, 5} <= set(digits) else digits[::2] if len(digits) > 3 else digits
+
+
+def _digit(x: float) -> int:
+    return round(x / 10.0 ** math.floor(math.log10(x) + 1e-9))
+
+
+def _power_text(x: float) -> str:
+    power = math.floor(math.log10(x) + 1e-9)
+    return f"${x / 10.0**power:.6g}\\times10^{{{power}}}$"
 
 
 def _bar(axis: Any, x: float, value: dict[str, Any], style: dict[str, Any]) -> None:
@@ -365,9 +407,11 @@ def _is_log(scale: str, measure: dict[str, Any], chart: _Chart) -> bool:
     return bool(values) and min(values) > 0 and (measure["gap"] or max(values) > 100 * min(values))
 
 
-def _places(what: str, labels: Sequence[str] | None, known: list[str]) -> list[int]:
+def _places(what: str, labels: Any, known: list[str]) -> list[int]:
+    """Returns the places of one label or of several, by default of all."""
     if labels is None:
         return list(range(len(known)))
+    labels = [str(label) for label in (labels if isinstance(labels, Iterable) and not isinstance(labels, str) else [labels])]
     for label in labels:
         if label not in known:
             raise ValueError(f"there is no {what} {label!r}{_core.hint(label, known)} (known: {', '.join(known)})")

@@ -38,6 +38,11 @@ class _Listener:
         self._show = show
         self._cells: list[tuple[str, str, int]] = []
 
+    @property
+    def runs(self) -> frozenset[str]:
+        """The hashes of the study's runs."""
+        return frozenset(run for run, _, _ in self._cells)
+
     def stage(self, text: str) -> None:
         self._show(Progress("stage", text=text))
 
@@ -85,8 +90,8 @@ class _Bars:
 
 
 @contextlib.contextmanager
-def listener_of(progress: bool | Callable[[Progress], Any] | None) -> Iterator[_Listener | None]:
-    """Returns what the extension module tells: a callback, bars where None is given and tqdm is there, or nobody where False is given."""
+def listener_of(progress: bool | Callable[[Progress], Any] | None) -> Iterator[_Listener]:
+    """Returns what the extension module tells: it shows a callback, bars where None is given and tqdm is there, or nothing where False is given."""
     if callable(progress):
         yield _Listener(progress)
         return
@@ -102,4 +107,4 @@ def listener_of(progress: bool | Callable[[Progress], Any] | None) -> Iterator[_
             with contextlib.closing(_Bars(tqdm)) as bars:
                 yield _Listener(bars)
             return
-    yield None
+    yield _Listener(lambda at: None)

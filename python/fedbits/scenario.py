@@ -7,6 +7,7 @@ import tomllib
 from typing import Any, Iterator, Mapping
 
 from fedbits import _core, _toml
+from fedbits.words import python_words
 
 
 class Scenario:
@@ -24,9 +25,10 @@ class Scenario:
 
     _source: dict[str, Any]
     _changes: dict[str, Any]
+    _is_dict: bool
 
     def __init__(self, source: str | os.PathLike[str] | Mapping[str, Any] | Scenario, **changes: Any):
-        vars(self).update(_source=_source_of(source), _changes=dict(getattr(source, "_changes", {})), _cached=None, _known=set())
+        vars(self).update(_source=_source_of(source), _is_dict=is_dict(source), _changes=dict(getattr(source, "_changes", {})), _cached=None, _known=set())
         self._first_run()
         for path, value in _toml.flat(changes):
             self[path] = value
@@ -39,7 +41,8 @@ class Scenario:
 
     def runs(self) -> list[dict[str, Any]]:
         """The runs in their order: `run` (their hash in a store, or None where tuning decides it), `seed`, and the labels of the axes."""
-        return [{"run": run or None, "seed": seed} | labels for run, seed, labels in _core.runs_of_scenario(self._options())]
+        with python_words(is_dict=self._is_dict):
+            return [{"run": run or None, "seed": seed} | labels for run, seed, labels in _core.runs_of_scenario(self._options())]
 
     def text(self) -> str:
         """The first run as a scenario file with every key."""
@@ -102,7 +105,8 @@ class Scenario:
     def _first_run(self) -> tuple[str, dict[str, Any]]:
         """Returns the first run as text and as values. Keeps the paths of its keys, for completion while keys do not fit together."""
         if self._cached is None:
-            text, keys = _core.first_run_of(self._options())
+            with python_words(is_dict=self._is_dict):
+                text, keys = _core.first_run_of(self._options())
             values = tomllib.loads(text)
             vars(self).update(_cached=(text, values), _known={*keys, *(path for path, _ in _toml.leaves(values))})
         return self._cached
@@ -114,7 +118,8 @@ class Scenario:
         options = self._options()
         options["settings"].append(f"{path}=0")
         try:
-            _core.first_run_of(options)
+            with python_words(is_dict=self._is_dict):
+                _core.first_run_of(options)
         except _core.ConfigError as error:
             raise _config_error([one for one in error.problems if _is_about(one[1], path)] or error.problems) from None
         raise KeyError(path)
@@ -145,6 +150,11 @@ class Section:
 def source_of(scenario: Any) -> dict[str, Any]:
     """Returns what the extension module reads: the scenario's file or text, and the changes of a Scenario."""
     return scenario._options() if isinstance(scenario, Scenario) else _source_of(scenario) | {"settings": []}
+
+
+def is_dict(scenario: Any) -> bool:
+    """Whether a scenario was given as a dict, or is made of one."""
+    return scenario._is_dict if isinstance(scenario, Scenario) else isinstance(scenario, Mapping)
 
 
 def _source_of(scenario: Any) -> dict[str, Any]:

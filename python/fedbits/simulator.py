@@ -16,12 +16,14 @@ import reprlib
 import signal
 import threading
 import warnings
+from pathlib import Path
 from typing import Any, Callable, Mapping, Sequence
 
 from fedbits import _core, _toml, arguments, registration
 from fedbits.progress import Progress, listener_of
-from fedbits.scenario import Scenario, source_of
+from fedbits.scenario import Scenario, is_dict, source_of
 from fedbits.store import Store, StudyWarning
+from fedbits.words import in_python, python_words
 
 ScenarioLike = str | os.PathLike[str] | Mapping[str, Any] | Scenario
 _Path = str | os.PathLike[str]
@@ -92,7 +94,8 @@ def plan(scenario: ScenarioLike, *, data_folder: _Path | None = None, jobs: int 
     in seconds. `pandas.DataFrame(plan["combinations"])` makes a table of it.
     """
     options = _options(scenario, settings, data_folder=data_folder, jobs=jobs, threads=threads, seconds=seconds, most=most, state_memory=state_memory)
-    return json.loads(_core.plan(options, _is_interruptible()))
+    with python_words(is_dict=is_dict(scenario), arguments=("data_folder", "jobs", "threads", "seconds", "most", "state_memory")):
+        return json.loads(_core.plan(options, _is_interruptible()))
 
 
 def suggest(scenario: ScenarioLike | None = None, *, k: float | None = None, ratio: float | None = None, lambda_: float | None = None,
@@ -116,7 +119,8 @@ def suggest(scenario: ScenarioLike | None = None, *, k: float | None = None, rat
     if scenario is None and settings:
         raise TypeError(f"{next(iter(settings))!r} is a key of a scenario, and there is none")
     options = {} if scenario is None else _options(scenario, settings, data_folder=data_folder)
-    return _core.suggest(options | {name: value for name, value in given.items() if value is not None})
+    with python_words(is_dict=is_dict(scenario), arguments=given):
+        return _core.suggest(options | {name: value for name, value in given.items() if value is not None})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,14 +159,17 @@ def _play(study: Callable[..., tuple[str, list[str]]], scenario: ScenarioLike, p
     registration.forget_failures()
     with listener_of(progress) as listener:
         try:
-            folder, bad_runs = study(given, listener, _is_interruptible())
+            with python_words(is_dict=is_dict(scenario), arguments=[*options, "progress"]):
+                folder, bad_runs = study(given, listener, _is_interruptible())
             _warn(bad_runs[:_MOST_WARNINGS])
             if len(bad_runs) > _MOST_WARNINGS:
                 _warn([f"{len(bad_runs)} runs failed or diverged; Store.runs has the status of each"])
         finally:
             _warn(_core.take_warnings())
     registration.raise_failure()  # what a part that is written in Python has raised; its run is stored as failed
-    return Store(folder)
+    store = Store(folder)
+    store._played = listener.runs
+    return store
 
 
 def _options(scenario: ScenarioLike, settings: dict[str, Any], **options: Any) -> dict[str, Any]:
@@ -177,13 +184,25 @@ def _options(scenario: ScenarioLike, settings: dict[str, Any], **options: Any) -
         raise _core.ConfigError("again: repeats what resume continues; give one of them")
     if given.get("model_format", "npy") not in ("npy", "safetensors"):
         raise _core.ConfigError(f"model_format: must be one of npy, safetensors; is {given['model_format']!r}")
+    if given.get("device") == "gpu":
+        raise _core.ConfigError("device: must be one of cpu, cuda, auto; is 'gpu'; did you mean 'cuda'?")
+    if "save_model" in given:
+        _require_writable("save_model", Path(given["save_model"]))
     source = source_of(scenario)
     return given | source | {"settings": [*source["settings"], *_toml.settings(settings)]}
 
 
+def _require_writable(name: str, folder: Path) -> None:
+    """Raises StoreError for a folder that cannot be made or written to, before anything runs. Nothing is made."""
+    there = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        reason = f"{there} cannot be written to" if there.is_dir() else f"{there} is a file"
+        raise _core.StoreError(f"{name}: nothing can be saved in {folder}: {reason}; choose another folder")
+
+
 def _warn(texts: list[str]) -> None:
     for text in texts:
-        warnings.warn(text, StudyWarning, stacklevel=4)
+        warnings.warn(in_python(text), StudyWarning, stacklevel=4)
 
 
 def _is_interruptible() -> bool:

@@ -1,6 +1,7 @@
 """Stores of results: their runs and rounds as tables, comparisons of methods, and the report."""
 from __future__ import annotations
 
+import contextlib
 import html
 import json
 import os
@@ -12,6 +13,7 @@ import numpy as np
 
 from fedbits import _core
 from fedbits.needed import needed
+from fedbits.words import in_python, python_words
 
 
 class StudyWarning(UserWarning):
@@ -40,11 +42,33 @@ class Store:
     """The results of studies in a folder. fedbits.run and fedbits.sweep return one, and Store(folder) opens one that exists.
 
     folder: that which holds results.sqlite. Everything is read from the file again each time.
+
+    A folder may hold several studies, whose runs may not be compared with each other: another number of rounds makes another study. A store that run or
+    sweep returns shows the study that was played, and study(name) returns a store of one. Store(folder) has the runs of all, with a StudyWarning, and
+    compares those of the largest study.
     Raises StoreError, when it is read, for a folder without a store.
     """
 
     def __init__(self, folder: str | os.PathLike[str]):
         self.folder = Path(folder)
+        self._study, self._played = "", frozenset[str]()  # the study that is shown, or that of the runs that were played; none = all
+
+    @property
+    def studies(self) -> dict[str, list[str]]:
+        """The runs (their hashes) of each study of the folder by its name, the largest study first. Runs of studies that cannot be drawn are left out."""
+        whole = Store(self.folder)
+        runs = {}
+        for name, _ in whole.chart_data()["inStore"]:
+            with contextlib.suppress(_core.ConfigError):
+                runs[name] = [run[0] for run in whole.chart_data(study=name)["runs"]]
+        return runs
+
+    def study(self, name: str) -> Store:
+        """Returns a store that shows the runs of one study. Raises ConfigError, with the names of all, for one that does not exist."""
+        Store(self.folder).chart_data(study=name)
+        store = Store(self.folder)
+        store._study = name
+        return store
 
     @property
     def runs(self) -> Any:
@@ -66,14 +90,17 @@ class Store:
     def columns(self, table: str = "rounds", *, all_results: bool = False) -> dict[str, np.ndarray]:
         """Returns the table "runs" or "rounds" as arrays by the names of their columns; needs no pandas.
 
-        all_results: also runs whose results another version of fedbits made.
+        all_results: the runs of all studies, and those whose results another version of fedbits made.
         """
         readers = {"runs": _core.runs_of, "rounds": _core.rounds_of}
         if table not in readers:
             raise ValueError(f"there is no table {table!r}; a store has 'runs' and 'rounds'")
-        text, damaged = readers[table](str(self.folder), all_results=all_results)
+        with python_words():
+            text, damaged = readers[table](str(self.folder), all_results=all_results)
         _warn(damaged)
         rows = json.loads(text)
+        if not all_results:
+            rows = self._shown(rows, rows if table == "runs" else json.loads(_core.runs_of(str(self.folder), all_results=False)[0]))
         return {name: _array_of([row[name] for row in rows]) for name in (rows[0] if rows else ())}
 
     def comparison(self, baseline: str | None = None, *, bits: str = "up", at: str = "equal", **options: Any) -> Any:
@@ -92,12 +119,13 @@ class Store:
         if at not in ("equal", "shares"):
             raise ValueError(f"at is {at!r}; it must be 'equal' or 'shares'")
         pandas = needed("pandas", "Store.comparison")
-        rows, notes, damaged = _core.compare(str(self.folder), self._options(baseline=baseline, **options), bits, at == "shares")
+        with python_words():
+            rows, notes, damaged = _core.compare(str(self.folder), self._options(baseline=baseline, **options), bits, at == "shares")
         _warn(damaged)
         frame = pandas.DataFrame(rows)
         if at == "equal" and len(frame):
             del frame["share"]
-        frame.attrs["notes"] = notes
+        frame.attrs["notes"] = [in_python(note) for note in notes]
         return frame
 
     def report(self, *, target: float | None = None, splits: bool = True, data_folder: str | os.PathLike[str] = "", height: int = 800,
@@ -108,35 +136,82 @@ class Store:
         data_folder: that of the data sets.  height: of the frame in a notebook, in pixels.
         options: baseline, measure, method, level, study, window, contrasts ("A:B"), classes, heterogeneity, margins, claims_despite_refused.
         """
-        return Report(_core.report_page(str(self.folder), self._options(target=target, **options), os.fspath(data_folder) if splits else None), height)
+        with python_words():
+            page = _core.report_page(str(self.folder), self._options(target=target, **options), os.fspath(data_folder) if splits else None)
+        return Report(page, height)
 
     def chart_data(self, *, splits: bool = False, data_folder: str | os.PathLike[str] = "", **options: Any) -> dict[str, Any]:
         """Returns the numbers of the report's charts, from which fedbits.plot draws: means on common grids, intervals, comparisons."""
-        return json.loads(_core.chart_data(str(self.folder), self._options(**options), os.fspath(data_folder) if splits else None))
+        with python_words():
+            return json.loads(_core.chart_data(str(self.folder), self._options(**options), os.fspath(data_folder) if splits else None))
+
+    def _shown(self, rows: list[dict[str, Any]], runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Returns the rows of the study that this store shows; warns where it shows the runs of several."""
+        if not _may_be_of_several(runs):
+            return rows
+        name = self._study or self._name_of_played()
+        if name:
+            shown = self._played.union(self.studies[name])
+            return [row for row in rows if row["run"] in shown]
+        with contextlib.suppress(_core.ConfigError):
+            names = [name for name, _ in self.chart_data()["inStore"]]
+            if len(names) > 1:
+                warnings.warn(f"{self.folder} holds {len(names)} studies, whose runs may not be compared with each other: {', '.join(map(repr, names))}; "
+                              "Store.study(name) has those of one", StudyWarning, stacklevel=5)
+        return rows
+
+    def _name_of_played(self) -> str:
+        """Returns the name of the study that has most of the runs that were played, or "" where none has."""
+        if not self._played:
+            return ""
+        common = {name: len(self._played.intersection(runs)) for name, runs in self.studies.items()}
+        return max(common, key=lambda name: common[name]) if any(common.values()) else ""
+
+    def _of_study(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Adds the study that this store shows to the options of a comparison, unless they choose among studies themselves."""
+        by_names = any("name" in str(options.get(axis)).split(",") for axis in ("method", "level"))
+        if options.get("study") is not None or by_names or not (self._study or self._played):
+            return options
+        if not self._study and not _may_be_of_several(json.loads(_core.runs_of(str(self.folder), all_results=False)[0])):
+            return options
+        return options | {"study": self._study or self._name_of_played() or None}
 
     def _frame(self, table: str) -> Any:
         pandas = needed("pandas", f"Store.{table}", f"Store.columns({table!r}) gives arrays of NumPy without it")
         return pandas.DataFrame(self.columns(table))
 
-    @staticmethod
-    def _options(**options: Any) -> dict[str, Any]:
+    def _options(self, **options: Any) -> dict[str, Any]:
         """Returns the options of the extension module, without those that are None."""
         known = ("baseline", "measure", "method", "level", "study", "window", "claims_despite_refused", "contrasts", "classes", "heterogeneity",
                  "margins", "target")
         for name in options:
             if name not in known:
                 raise TypeError(f"there is no option {name!r}{_core.hint(name, list(known))}")
-        given = {name: value for name, value in options.items() if value is not None}
+        given = {name: value for name, value in self._of_study(options).items() if value is not None}
         for name, plural in (("measure", "measures"), ("contrasts", "contrasts"), ("margins", "margins")):
             if name in given:
-                given[plural] = _list_of(given.pop(name))
+                given[plural] = list_of(given.pop(name))
         return given
 
     def __repr__(self) -> str:
-        return f"Store({str(self.folder)!r})"
+        return f"Store({str(self.folder)!r})" + (f".study({self._study!r})" if self._study else "")
 
 
-def _list_of(value: str | Sequence[str]) -> list[str]:
+def _may_be_of_several(runs: list[dict[str, Any]]) -> bool:
+    """Whether runs differ in more than their axes and seeds, as runs of several studies do, and of one study with tuned values too."""
+    columns = list(runs[0]) if runs else []
+    if not {"seconds", "split_hash"} <= set(columns):
+        return False
+    axes = columns[columns.index("seconds") + 1:columns.index("split_hash")]
+    keys = [axis.removeprefix("axis.") for axis in axes]
+    differing = [name.removeprefix("configuration.") for name in columns[columns.index("split_hash") + 1:]
+                 if name not in ("plugins", "results_version", "configuration")]
+    return len({run["name"] for run in runs}) > 1 or any(run[axis] is None for axis in axes for run in runs) or any(
+        not name.startswith("seeds.") and name != "data.test_seed" and not any(name == key or name.startswith(key + ".") for key in keys)
+        for name in differing)
+
+
+def list_of(value: str | Sequence[str]) -> list[str]:
     return [value] if isinstance(value, str) else list(value)
 
 

@@ -66,13 +66,18 @@ class _Sender:
                                                              seed=self.seed, shapes=shapes))
         return total / processes
 
+    def __repr__(self) -> str:
+        of = f"{type(self.optimizer).__name__}, " if isinstance(self, Compressed) else ""
+        count = f"{self.rounds} message" + "s" * (self.rounds != 1)
+        return f"<{type(self).__name__} of {of}{self.compressor!r}{'' if self._has_feedback else ', without feedback'}: {count}, {self.bits} bits>"
+
     def state_dict(self) -> dict[str, Any]:
         """What is kept between steps: the memory, and the counts of messages and bits."""
         memory = {name: torch.from_numpy(array) for name, array in self._memory.state_dict().items()}
         return {"memory": memory, "rounds": self.rounds, "bits": self.bits}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._memory.load_state_dict({name: tensor.numpy() for name, tensor in state["memory"].items()})
+        self._memory.load_state_dict(state["memory"])
         self.rounds, self.bits = int(state["rounds"]), int(state["bits"])
 
 

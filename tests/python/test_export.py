@@ -30,7 +30,9 @@ def test_tensorboard(store, tmp_path):
     pytest.importorskip("tensorboardX", reason="TOOL MISSING: no tensorboardX here")
     from tensorboardX.proto import event_pb2
 
+    fedbits.export.tensorboard(store, tmp_path / "logs")
     folders = sorted(fedbits.export.tensorboard(store, tmp_path / "logs").iterdir())
+    assert all(len(list(folder.iterdir())) == 1 for folder in folders)
     runs, rounds = store.columns("runs"), store.columns("rounds")
     assert len(folders) == len(runs["run"])
     for folder in folders:
@@ -57,6 +59,7 @@ def test_mlflow(store, tmp_path, monkeypatch):
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     client = mlflow.MlflowClient(tracking_uri=fedbits.export.mlflow(store, tmp_path / "mlruns"))
     (experiment,) = [one for one in client.search_experiments() if one.name == "small"]
+    fedbits.export.mlflow(store, tmp_path / "mlruns")  # adds nothing
     logged = client.search_runs([experiment.experiment_id], max_results=100)
     runs, rounds = store.columns("runs"), store.columns("rounds")
     assert sorted(one.data.tags["fedbits.run"] for one in logged) == sorted(runs["run"])
@@ -65,6 +68,39 @@ def test_mlflow(store, tmp_path, monkeypatch):
     mine = rounds["run"] == one.data.tags["fedbits.run"]
     assert [metric.step for metric in history] == list(rounds["round"][mine]) and [metric.value for metric in history] == list(rounds["train_loss"][mine])
     assert one.data.params["local.batch"] == "16" and one.info.status == "FINISHED"
+
+
+def test_an_interrupted_export_to_mlflow_is_written_again(store, tmp_path, monkeypatch):
+    mlflow = pytest.importorskip("mlflow", reason="TOOL MISSING: no mlflow here")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    with monkeypatch.context() as patched:
+        patched.setattr(mlflow.MlflowClient, "set_terminated", lambda *_, **__: None)
+        patched.setattr(mlflow.MlflowClient, "set_tag", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            fedbits.export.mlflow(store, tmp_path)
+    client = mlflow.MlflowClient(tracking_uri=fedbits.export.mlflow(store, tmp_path))
+    (experiment,) = [one for one in client.search_experiments() if one.name == "small"]
+    logged = client.search_runs([experiment.experiment_id], max_results=100)
+    assert sorted(one.data.tags["fedbits.run"] for one in logged if "fedbits.run" in one.data.tags) == sorted(store.columns("runs")["run"])
+
+
+def test_what_mlflow_needs_for_an_address_is_named(store, tmp_path, monkeypatch):
+    pytest.importorskip("mlflow", reason="TOOL MISSING: no mlflow here")
+    for module in ("sqlalchemy", "alembic"):
+        monkeypatch.setitem(sys.modules, "sqlalchemy", sys)  # is there, as far as an import sees
+        monkeypatch.setitem(sys.modules, module, None)
+        with pytest.raises(ImportError, match=f"sqlite:///x.db needs the package {module}: pip install {module}"):
+            fedbits.export.mlflow(store, "sqlite:///x.db")
+        monkeypatch.delitem(sys.modules, module)
+
+
+def test_a_folder_that_mlflow_refuses_has_a_remedy(store, tmp_path, monkeypatch):
+    mlflow = pytest.importorskip("mlflow", reason="TOOL MISSING: no mlflow here")
+    monkeypatch.delenv("MLFLOW_ALLOW_FILE_STORE", raising=False)
+    if int(mlflow.__version__.split(".")[0]) < 3:
+        pytest.skip("this MLflow writes to folders")
+    with pytest.raises(RuntimeError, match="sqlite:///mlflow.db.*MLFLOW_ALLOW_FILE_STORE=true"):
+        fedbits.export.mlflow(store, tmp_path / "mlruns")
 
 
 def test_wandb(tmp_path, monkeypatch):

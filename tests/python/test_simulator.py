@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import fedbits
+from fedbits.words import in_python
 from studies import STUDY, TUNED, command_line
 
 
@@ -88,7 +89,7 @@ def test_errors_are_those_of_the_command_line(tmp_path, settings, words):
     changes = [f"--set={one}" for one in fedbits._toml.settings(settings)]
     said = command_line("run", "study.toml", "--out", "out", *changes, status=2).stderr.strip()
     # Other tests register models of their own, which the list of known ones has here.
-    assert str(caught.value).split(" known: ")[0] == said.split(" known: ")[0]
+    assert str(caught.value).split(" known: ")[0] == said.split(" known: ")[0].replace("--set ", "")
     assert all(word in said for word in words)
     assert caught.value.problems and not (tmp_path / "out").exists()
 
@@ -97,6 +98,48 @@ def test_a_place_in_the_text_is_named():
     with pytest.raises(fedbits.ConfigError, match=r'^scenario:6:1: data\.test_fractio: unknown key; did you mean "test_fraction"') as caught:
         fedbits.run(STUDY.replace("test_fraction", "test_fractio"), out="out")
     assert caught.value.problems[0][0] == "scenario:6:1"
+
+
+TABLE = {"name": "table", "rounds": 3, "data": {"name": "mushrooms"}, "partition": {"kind": "shuffled", "clients": 4},
+         "model": {"kind": "logistic_regression", "l2": 0.01}, "local": {"kind": "gradient", "learning_rate": 0.5}}
+
+
+@pytest.mark.parametrize("use, words", [
+    (lambda: fedbits.run(TABLE, thread=1), "^thread=1: thread: unknown key; did you mean the argument threads="),
+    (lambda: fedbits.run(TABLE, data_dir="x"), '^data_dir="x": data_dir: unknown key; did you mean the argument data_folder=. .known'),
+    (lambda: fedbits.plan(TABLE, thread=1), "did you mean the argument threads="),
+    (lambda: fedbits.run(TABLE, device="gpu"), "^device: .*did you mean 'cuda'"),
+    (lambda: fedbits.run(TABLE | {"data": {"name": "mnist"}}, data_folder="."),
+     r"^data\.name: .*clone builds, gets it.*`fedbits data fetch mnist --data DIR`; then pass data_folder=DIR$"),
+    (lambda: fedbits.run(TABLE | {"model": {"kind": "logistic_regression", "l22": 1}}), r"^model\.l22: unknown key"),
+    (lambda: fedbits.Scenario(TABLE | {"model": {"kind": "logistic_regression", "l22": 1}}), r"^model\.l22: unknown key"),
+    (lambda: fedbits.run(TABLE, state_memory="2X"), "^state_memory: must be a size"),
+    (lambda: fedbits.run(TABLE, data_folder="nowhere"), "^data_folder nowhere: there is no such folder"),
+    (lambda: fedbits.sweep(TABLE, shard="3/2"), "^shard: must be i/n"),
+])
+def test_errors_name_arguments_of_python(monkeypatch, use, words):
+    monkeypatch.delenv("FEDBITS_DATA", raising=False)
+    with pytest.raises(fedbits.ConfigError, match=words):
+        use()
+
+
+@pytest.mark.parametrize("text, words", [
+    ("interrupted: finished runs are stored in out; --resume continues from there", "interrupted: finished runs are stored in out; resume=True continues from there"),
+    ("a label--data, `fedbits run FILE --out FOLDER` and --slope-test", "a label--data, `fedbits run FILE --out FOLDER` and --slope-test"),
+    ("--memory allows more, a.batch needs less; choose another folder with --out", "memory allows more, a.batch needs less; choose another folder with out"),
+])
+def test_options_of_the_command_line_become_arguments(text, words):
+    assert in_python(text) == words
+
+
+def test_a_folder_for_models_is_checked_before_the_study(tmp_path):
+    (tmp_path / "file").write_text("")
+    for folder in ("file", "file/models"):
+        with pytest.raises(fedbits.StoreError, match="^save_model: nothing can be saved in .*file is a file"):
+            fedbits.run(TABLE, out=tmp_path / "out", save_model=tmp_path / folder)
+    assert not (tmp_path / "out").exists()
+    fedbits.run(TABLE, out=tmp_path / "out", progress=False, save_model=tmp_path / "new" / "models")
+    assert list((tmp_path / "new" / "models").iterdir())
 
 
 @pytest.mark.parametrize("wrong", [3, None, b"rounds = 2", ["study.toml"]])
@@ -132,7 +175,7 @@ def test_a_wrong_argument_is_named(wrong, error, words):
     ({"checkpoint_minutes": float("nan")}, fedbits.ConfigError, "checkpoint_minutes: must be from 0"),
     ({"resume": True, "again": True}, fedbits.ConfigError, "give one of them"),
     ({"model_format": "npz"}, fedbits.ConfigError, "must be one of npy, safetensors; is 'npz'"),
-    ({"device": "gpu"}, fedbits.ConfigError, "did you mean 'cpu'"),
+    ({"device": "gpu"}, fedbits.ConfigError, "did you mean 'cuda'"),
     ({"state_memory": "2Q"}, fedbits.ConfigError, "such as 8G or 500M"),
     ({"jobs": 3}, fedbits.ConfigError, "jobs: unknown key"),
     ({"out": 3}, TypeError, "out has a value of the wrong type: 3"),
@@ -323,7 +366,7 @@ def test_suggestions_are_the_command_lines(tmp_path):
         assert float(line.split("lambda =")[1].split()[0]) == pytest.approx(found[name], rel=1e-3)
     assert fedbits.suggest(k=100)["lambda_rule"] == pytest.approx(0.05)
     assert fedbits.suggest(lambda_=0.05)["k_rule"] == pytest.approx(100)
-    with pytest.raises(fedbits.ConfigError, match="--k, --ratio, --lambda and --epsilon"):
+    with pytest.raises(fedbits.ConfigError, match="give one of k, ratio, lambda_ and epsilon"):
         fedbits.suggest()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fedbits
-from studies import command_line
+from studies import STUDY, TUNED, command_line
 
 pandas = pytest.importorskip("pandas", reason="TOOL MISSING: no pandas here")
 
@@ -65,12 +65,12 @@ def test_comparisons_at_shares_and_of_all_bits(store):
     assert set(store.comparison("qsgd", at="shares", measure="train_loss")["share"]) == {0.25, 0.5, 1.0}
     up, both = (store.comparison("qsgd", bits=bits, measure="train_loss")["budget_bits"] for bits in ("up", "both"))
     assert (both > up).all()
-    assert any("baseline" in note for note in store.comparison().attrs["notes"])
+    assert any("; baseline compares with another" in note for note in store.comparison().attrs["notes"])
 
 
 @pytest.mark.parametrize("use, error, words", [
     (lambda store: store.comparison("topp-5%"), fedbits.ConfigError, "top-5%"),
-    (lambda store: store.comparison(measure="train_los"), fedbits.ConfigError, "--measure: 'train_los'"),
+    (lambda store: store.comparison(measure="train_los"), fedbits.ConfigError, "measure: 'train_los'"),
     (lambda store: store.comparison(bits="upp"), fedbits.ConfigError, "did you mean 'up'"),
     (lambda store: store.comparison(baselin="qsgd"), TypeError, "did you mean 'baseline'"),
     (lambda store: store.comparison(at="equals"), ValueError, "'equal' or 'shares'"),
@@ -104,3 +104,29 @@ def test_a_damaged_run_is_left_out_and_told(store, tmp_path):
         database.execute("UPDATE runs SET bits_up = bits_up + 1 WHERE id = 1")
     with pytest.warns(fedbits.StudyWarning, match="is damaged.*left out"):
         assert len(fedbits.Store(folder).columns("runs")["run"]) == len(store.columns("runs")["run"]) - 1
+
+
+def test_studies_in_one_folder_are_kept_apart(tmp_path):
+    first = fedbits.run(STUDY, out=tmp_path, progress=False)
+    second = fedbits.run(STUDY, out=tmp_path, progress=False, rounds=5)
+    for store, rounds in ((first, 6), (second, 5)):
+        assert set(store.columns("runs")["rounds"]) == {rounds} and set(store.columns("rounds")["round"]) == set(range(rounds + 1))
+        assert len(store.runs) == 18 and store.chart_data()["name"] == f"rounds = {rounds}"
+        assert store.comparison()["pairs"].max() == 3
+    again = fedbits.run(STUDY, out=tmp_path, progress=False, **{"sweep.seeds": 1})
+    assert len(again.columns("runs")["run"]) == 18 and set(again.columns("runs")["rounds"]) == {6}
+
+    whole = fedbits.Store(tmp_path)
+    with pytest.warns(fedbits.StudyWarning, match="holds 2 studies.*'rounds = 6'.*Store.study"):
+        assert len(whole.columns("runs")["run"]) == 36
+    assert {name: len(runs) for name, runs in whole.studies.items()} == {"rounds = 5": 18, "rounds = 6": 18}
+    assert set(whole.study("rounds = 6").runs["run"]) == set(first.runs["run"]) and "rounds = 6" in repr(whole.study("rounds = 6"))
+    with pytest.raises(fedbits.ConfigError, match="no study 'rounds = 7'; there are 'rounds = 5', 'rounds = 6'"):
+        whole.study("rounds = 7")
+
+
+def test_tuned_values_and_seeds_make_no_other_study(tmp_path, recwarn):
+    store = fedbits.run(TUNED, out=tmp_path, progress=False)
+    fedbits.run(TUNED, out=tmp_path, progress=False, **{"sweep.seeds": 2})
+    assert len(store.studies) == 1 and len(fedbits.Store(tmp_path).runs) == len(store.runs) == 12
+    assert not [one for one in recwarn if "studies" in str(one.message)]

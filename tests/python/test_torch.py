@@ -1,6 +1,7 @@
 """The optimizer and the communication hook for PyTorch, in one process and in two."""
 from __future__ import annotations
 
+import copy
 import pathlib
 import threading
 
@@ -269,3 +270,36 @@ def _without_the_model(rank: int, results: dict) -> None:
 @pytest.mark.parametrize("function", [_refused, _without_the_model])
 def test_mistakes_with_a_hook_are_named(function, tmp_path: pathlib.Path) -> None:
     assert [results["rounds"] for results in run_two(function, tmp_path)] == [0, 0]
+
+
+def test_a_compressed_optimizer_is_copied_with_its_model():
+    model = model_of()
+    optimizer = fedbits.torch.Compressed(sgd(model), fedbits.TopK(ratio=0.1))
+    take_step(model, optimizer, 0)
+    assert "TopK(ratio=0.1)" in repr(optimizer) and "1 message" in repr(optimizer)
+    theirs, their_optimizer = copy.deepcopy((model, optimizer))
+    for step in (1, 2):
+        take_step(model, optimizer, step)
+        take_step(theirs, their_optimizer, step)
+    assert all(torch.equal(one, other) for one, other in zip(model.parameters(), theirs.parameters()))
+    assert their_optimizer.bits == optimizer.bits and np.array_equal(their_optimizer.error, optimizer.error)
+
+
+def write_bytes(rank, compressor, folder):
+    (folder / str(rank)).write_bytes(bytes(compressor.compress(torch.arange(16.0), client=rank)))
+
+
+def test_a_compressor_goes_to_spawned_processes(tmp_path):
+    compressor = fedbits.RandomK(k=2)
+    torch.multiprocessing.spawn(write_bytes, (compressor, tmp_path), nprocs=2)
+    for rank in range(2):
+        assert (tmp_path / str(rank)).read_bytes() == bytes(compressor.compress(torch.arange(16.0), client=rank))
+
+
+def test_a_saved_memory_is_read_without_pickles(tmp_path):
+    memory = fedbits.Memory()
+    fedbits.TopK(k=2).compress(torch.arange(16.0), memory=memory)
+    torch.save({name: torch.from_numpy(array) for name, array in memory.state_dict().items()}, tmp_path / "memory.pt")
+    restored = fedbits.Memory()
+    restored.load_state_dict(torch.load(tmp_path / "memory.pt", weights_only=True))
+    assert np.array_equal(restored.error, memory.error)

@@ -10,10 +10,13 @@ bits: int = message.bits
 delta: float | None = message.contract.delta
 feedback: fedbits.Feedback = fedbits.EF21(fedbits.QSGD(scaled=True), num_clients=2, P=8, momentum=0.5)
 estimate: np.ndarray = feedback.receive() if feedback.send(0, gradient).nbytes else np.zeros(8)
+ratio: float = fedbits.TopK(ratio=0.25).ratio
 both = fedbits.Induced(biased=fedbits.TopK(k=4), unbiased=fedbits.Natural())
 
 fedbits.TopK(ratoi=0.25)  # refused: call-arg
 fedbits.TopK(ties="first")  # refused: arg-type
 fedbits.EF21(fedbits.TopK(), num_clients="two", P=8)  # refused: arg-type
 fedbits.EF21(fedbits.TopK(), P=8)  # refused: call-arg
+fedbits.TopK().ratio = 0.5  # refused: misc
+fedbits.TopK().ratoi  # refused: attr-defined
 fedbits.TopQ()  # refused: attr-defined
