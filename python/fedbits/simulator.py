@@ -146,6 +146,7 @@ def check(*parts: str, only: Sequence[str] = (), **options: Any) -> list[Check]:
             raise TypeError(f"{reprlib.repr(part)} is no name of a part; give that of a scenario, as 'top_k'")
     if isinstance(only, str):
         raise TypeError(f"only is {only!r}; it must be a list of checks, as [{only!r}]")
+    registration.refresh(" ".join(parts))
     rows = _core.check_parts(list(parts), list(_toml.settings(options)), list(only))
     return [Check(*row) for row in rows]
 
@@ -178,7 +179,9 @@ def _options(scenario: ScenarioLike, settings: dict[str, Any], **options: Any) -
     if given.get("model_format", "npy") not in ("npy", "safetensors"):
         raise _core.ConfigError(f"model_format: must be one of npy, safetensors; is {given['model_format']!r}")
     source = source_of(scenario)
-    return given | source | {"settings": [*source["settings"], *_toml.settings(settings)]}
+    found = given | source | {"settings": [*source["settings"], *_toml.settings(settings)]}
+    registration.refresh(registration.text_of(found))
+    return found
 
 
 def _warn(texts: list[str]) -> None:

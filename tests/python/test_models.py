@@ -250,7 +250,7 @@ def test_a_partitioner_of_python_splits(tmp_path):
     (lambda request: [[0]] * request.num_clients, fedbits.ConfigError, "gives row 0 twice"),
     (lambda request: [range(request.num_rows)], fedbits.ConfigError, "makes 1 clients, not 5"),
     (lambda request: [[client] for client in range(request.num_clients)], fedbits.ConfigError, "gives row 5 to no client"),
-    (lambda request: [range(request.num_rows), [], [], [], []], TypeError, "list of whole numbers"),
+    (lambda request: [range(request.num_rows), [], range(0), [], []], fedbits.ConfigError, "gives client 1 no row"),
     (lambda request: [[request.num_rows]] * request.num_clients, fedbits.ConfigError, "gives row 300 to client 0; there are 300"),
     (lambda request: request.missing, AttributeError, "missing"),
 ])
@@ -343,7 +343,7 @@ class Columns:
 def test_columns_are_features():
     columns = Columns({"age": [1.0, 2.0], "size": [3.0, 4.0], "label": [0, 1]})
     data = fedbits.Dataset.from_huggingface("python_columns", columns, features=["age", "size"], label="label", test=columns)
-    np.testing.assert_array_equal(data._sets["test"][0], [[1, 3], [2, 4]])
+    np.testing.assert_array_equal(data._checked("test")[0], [[1, 3], [2, 4]])
     with pytest.raises(ValueError, match="no column 'sex'; it has 'age', 'size', 'label'"):
         fedbits.Dataset.from_huggingface("python_columns", columns, features="sex", label="label")
 
@@ -355,7 +355,7 @@ def test_a_data_set_of_hugging_face(tmp_path):
     file.write_text("a,b,label\n" + "\n".join(f"{row[0]},{row[1]},{label}" for row, label in zip(features, labels)))
     table = datasets.load_dataset("csv", data_files=str(file), split="train", cache_dir=str(tmp_path / "cache"))
     data = fedbits.Dataset.from_huggingface("python_hub", table, features=["a", "b"], label="label")
-    np.testing.assert_allclose(data._sets["train"][0], features[:, :2])
+    np.testing.assert_allclose(data._checked("train")[0], features[:, :2])
 
 
 def test_a_study_in_another_thread_uses_parts_of_python(tmp_path):
