@@ -12,9 +12,11 @@ other code that is taken for that of this one is never seen.
 """
 from __future__ import annotations
 
+import copyreg
 import dis
 import hashlib
 import logging
+import pickle
 import sys
 import threading
 import types
@@ -228,10 +230,13 @@ class Walk:
             self.word("cached")
             return self.value(value.__wrapped__)
         try:
-            found = value.__reduce_ex__(2)
+            reduce = copyreg.dispatch_table.get(type(value))
+            found = reduce(value) if reduce is not None else value.__reduce_ex__(2)
         except Exception as error:  # of any type: the object's own code runs
             raise self.refusal(value) from error
         if isinstance(found, str):
+            if getattr(sys.modules.get(pickle.whichmodule(value, found)), found, None) is not value:
+                raise self.refusal(value)
             return self.word("name", type(value).__module__, found)
         make, arguments, *rest = found
         self.word("object")

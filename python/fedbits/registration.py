@@ -106,7 +106,7 @@ def make(role: str, kind: str, options: dict[str, Any]) -> Any:
 
 
 def _code_of(made: Any) -> str:
-    return digest_of(part=made) if isinstance(made, type) else made._code()
+    return digest_of(**{made.__name__: made}) if isinstance(made, type) else made._code()
 
 
 # ---- failures: the core knows that something was raised, and fedbits.run raises it
