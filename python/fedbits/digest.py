@@ -20,7 +20,8 @@ import pickle
 import sys
 import threading
 import types
-from typing import Any, Callable, Iterable, Iterator
+import weakref
+from typing import Any, Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -107,7 +108,7 @@ class Walk:
     def _object(self, value: Any) -> None:
         if type(value) is list:
             return self._items("list", value)
-        if type(value) is dict:
+        if type(value) in (dict, types.MappingProxyType):
             return self._dict(value)
         for kinds, write in _WRITERS:
             if isinstance(value, kinds):
@@ -132,7 +133,7 @@ class Walk:
         self.value(value)
         self._path.pop()
 
-    def _dict(self, value: dict[Any, Any]) -> None:
+    def _dict(self, value: Mapping[Any, Any]) -> None:
         items = list(value.items())
         self.word("dict", len(items))
         for key, item in items:
@@ -163,7 +164,7 @@ class Walk:
         """Digests the bytes of an array. One that is not contiguous is copied row by row."""
         for piece in [value] if value.flags.c_contiguous else value:
             if piece.nbytes > 0:
-                self._hash.update(np.ascontiguousarray(piece).reshape(-1).view(np.uint8))
+                self._hash.update(memoryview(np.ascontiguousarray(piece).reshape(-1).view(np.uint8)))
 
     # ---- code
 
@@ -219,6 +220,10 @@ class Walk:
     def _descriptor(self, value: Any) -> None:
         self.word("descriptor", value.__objclass__.__module__, value.__objclass__.__qualname__, value.__name__)
 
+    def _reference(self, value: weakref.ref[Any]) -> None:
+        self.word("weak reference")
+        self.value(value())
+
     def _type_alone(self, value: Any) -> None:
         self.word(type(value).__module__, type(value).__qualname__)
 
@@ -226,24 +231,26 @@ class Walk:
 
     def state(self, value: Any) -> None:
         """Digests an object as `pickle` reads it: its class, the arguments that make it and its state."""
-        if hasattr(value, "__wrapped__") and hasattr(value, "cache_info"):  # functools.lru_cache, whose contents are no state
+        if hasattr(value, "__wrapped__") and hasattr(value, "cache_info"):  # functools.lru_cache, which keeps what its function would return
             self.word("cached")
             return self.value(value.__wrapped__)
+        if type(value).__module__ == "fedbits" and hasattr(value, "as_table"):  # a compressor, whose operators are made from its table
+            self.word("compressor")
+            return self.value(value.as_table())
         try:
             reduce = copyreg.dispatch_table.get(type(value))
-            found = reduce(value) if reduce is not None else value.__reduce_ex__(2)
+            found: Any = reduce(value) if reduce is not None else value.__reduce_ex__(2)
         except Exception as error:  # of any type: the object's own code runs
             raise self.refusal(value) from error
         if isinstance(found, str):
             if getattr(sys.modules.get(pickle.whichmodule(value, found)), found, None) is not value:
                 raise self.refusal(value)
             return self.word("name", type(value).__module__, found)
-        make, arguments, *rest = found
+        make, arguments, state, items, pairs = (*found[:5], *[None] * (5 - len(found[:5])))
         self.word("object")
         self.value(type(value))
         self.value(make)
         self._items("arguments", arguments)
-        state, items, pairs = (*rest[:3], *[None] * (3 - len(rest[:3])))
         self._state(state)
         self._items("items", items or ())
         self._items("pairs", pairs or ())
@@ -289,4 +296,4 @@ def _global_names(code: types.CodeType) -> Iterator[str]:
 _WRITERS: list[tuple[Any, Callable[[Walk, Any], None]]] = [
     (types.FunctionType, Walk._function), (type, Walk._class), (types.MethodType, Walk._method), (_C_FUNCTIONS, Walk._c_function),
     (_DESCRIPTORS, Walk._descriptor), ((staticmethod, classmethod), Walk._wrapped), (property, Walk._property), (_NAMED_BY_TYPE, Walk._type_alone),
-    (np.ndarray, Walk._array)]
+    (weakref.ref, Walk._reference), (np.ndarray, Walk._array)]

@@ -19,7 +19,7 @@ def write(walk: Walk, value: Any) -> None:
     elif isinstance(value, torch.jit.ScriptModule):
         _script(walk, value)
     else:
-        _module(walk, value)
+        _module(walk, value._orig_mod if type(value).__name__ == "OptimizedModule" else value)  # of torch.compile, which computes the same
 
 
 def _module(walk: Walk, module: torch.nn.Module) -> None:

@@ -1,9 +1,12 @@
 """Digests: what changes a result changes them, and nothing else does."""
 import collections
+import dataclasses
+import decimal
 import enum
 import functools
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import threading
@@ -75,11 +78,18 @@ class Colour(enum.Enum):
     BLUE = 2
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Frozen:
+    x: int
+
+
 VALUES = [None, False, 0, 0.0, -0.0, 1, 1.0, "1", b"1", "", (), [], {}, set(), frozenset(), (1, 2), [1, 2], (2, 1), ((1,), 2), ((1, 2),), {"a": 1}, {"a": 2},
           {"a": [1]}, {1, 2}, {1, 3}, {(1, 2), "text"}, Colour.RED, Colour.BLUE, np.zeros(3), np.zeros(3, np.float32), np.zeros((1, 3)), np.arange(3.0),
           np.arange(3), np.array(["a", None], object), np.float64(2), np.random.default_rng(1), np.random.default_rng(2), len, np.tanh, np.sin, [].append,
           capturing(1), capturing(2), lambda x: x, lambda x: x + 1, functools.partial(divmod, 1), functools.partial(divmod, 2), np, os, int, dict, with_attribute(1),
-          collections.OrderedDict(a=1), collections.deque([1]), of_object(1), complex(1, 2), range(3), range(4), slice(1), 10**5000, threading.Lock()]
+          collections.OrderedDict(a=1), collections.deque([1]), of_object(1), complex(1, 2), range(3), range(4), slice(1), 10**5000, threading.Lock(),
+          re.compile("a"), re.compile("b"), fedbits.TopK(k=3), fedbits.TopK(k=4), np.ma.array([1, 2], mask=[0, 1]), np.ma.array([1, 2], mask=[1, 0]), vars(dict),
+          decimal.Decimal(1), Frozen(1), Frozen(2), Frozen, threading.Event()]
 
 
 def test_values_that_differ_have_digests_that_differ():
@@ -128,6 +138,12 @@ def test_cycles_end():
 
     assert digest(part) == digest(part)
     assert digest(function) == digest(function)
+
+
+def test_a_compressor_is_its_options():
+    used = fedbits.TopK(k=3)
+    used.compress(np.ones(5))
+    assert digest(used) == digest(fedbits.TopK(k=3))
 
 
 def test_a_cache_and_a_lock_are_no_values():

@@ -15,6 +15,7 @@ import torch.nn.functional as F  # noqa: E402
 
 import fedbits  # noqa: E402
 import fedbits.torch  # noqa: E402
+from fedbits.digest import digest_of  # noqa: E402
 
 CLIENTS = 5
 
@@ -219,10 +220,29 @@ def test_a_changed_loss_does_not_get_the_stored_result(tmp_path) -> None:
     assert len(set(losses[1::2])) == 2
 
 
+def modules_of_pytorch() -> list[torch.nn.Module]:
+    """Modules that keep more than parameters and numbers."""
+    torch.manual_seed(1)
+    nn = torch.nn
+    return [nn.LSTM(2, 3), nn.MultiheadAttention(4, 2), nn.TransformerEncoderLayer(4, 2), nn.ParameterList([nn.Parameter(torch.zeros(2))]), nn.GRU(2, 2),
+            nn.utils.weight_norm(nn.Linear(2, 2)), nn.utils.parametrizations.orthogonal(nn.Linear(2, 2)), torch.jit.script(nn.Linear(2, 2)),
+            torch.compile(nn.Linear(2, 2)) if hasattr(torch, "compile") else nn.Linear(2, 2)]
+
+
+@pytest.mark.parametrize("place", range(len(modules_of_pytorch())))
+def test_a_parameter_of_any_module_makes_another_run(place) -> None:
+    one, same, other = (modules_of_pytorch()[place] for _ in range(3))
+    with torch.no_grad():
+        next(other.parameters()).view(-1)[-1] += 1
+    assert digest_of(module=one) == digest_of(module=same) != digest_of(module=other)
+
+
 PROGRAM = """
 import sys
 sys.path.insert(0, {here!r})
 import test_torch_model as tests, torch
+for module in tests.modules_of_pytorch():
+    print(tests.digest_of(module=module))
 print(tests.code_of(tests.network(torch.nn.BatchNorm1d(20), torch.nn.Dropout(0.5)), torch.nn.CrossEntropyLoss(weight=torch.ones(2)), initial="reset"))
 print(tests.code_of(tests.Options({{"a": {{"x", "y", "z"}}, "f": torch.relu}}), tests.weighted(torch.float32), predict=lambda x: x in {{"x", "y", "z"}}))
 """
@@ -232,7 +252,7 @@ def test_another_process_has_the_same_digest() -> None:
     here = str(pathlib.Path(__file__).resolve().parent)
     printed = {subprocess.run([sys.executable, "-c", PROGRAM.format(here=here)], capture_output=True, text=True, check=True,
                               env=os.environ | {"PYTHONHASHSEED": seed}).stdout for seed in ("1", "2")}
-    assert len(printed) == 1 and len(printed.pop().split()) == 2
+    assert len(printed) == 1 and len(printed.pop().split()) == 2 + len(modules_of_pytorch())
 
 
 # ---- wrong modules and data
