@@ -164,7 +164,7 @@ class Walk:
         """Digests the bytes of an array. One that is not contiguous is copied row by row."""
         for piece in [value] if value.flags.c_contiguous else value:
             if piece.nbytes > 0:
-                self._hash.update(memoryview(np.ascontiguousarray(piece).reshape(-1).view(np.uint8)))
+                self._hash.update(np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data)
 
     # ---- code
 
@@ -243,10 +243,11 @@ class Walk:
         except Exception as error:  # of any type: the object's own code runs
             raise self.refusal(value) from error
         if isinstance(found, str):
-            if getattr(sys.modules.get(pickle.whichmodule(value, found)), found, None) is not value:
+            place = pickle.whichmodule(value, found)  # type: ignore[attr-defined]  # of which the stubs do not know
+            if getattr(sys.modules.get(place), found, None) is not value:
                 raise self.refusal(value)
             return self.word("name", type(value).__module__, found)
-        make, arguments, state, items, pairs = (*found[:5], *[None] * (5 - len(found[:5])))
+        make, arguments, state, items, pairs = [*found, None, None, None][:5]
         self.word("object")
         self.value(type(value))
         self.value(make)

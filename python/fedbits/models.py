@@ -65,6 +65,8 @@ class Model(_Part):
 
     Class attributes that are numbers, texts or bools are options of the scenario, and attributes of the object. The constructor takes no
     arguments. The regulariser of the scenario (l2, nonconvex) is added by the simulator. Calls may come from several threads.
+    All attributes, default arguments, captured variables and named global variables belong to the code under which results are stored: a change
+    makes other runs from the next study on. TypeError names an attribute that cannot be read, such as an open file.
     """
 
     _role = "model"
@@ -211,7 +213,7 @@ class Request:
 class Partitioner(_Part):
     """Gives each training row to a client: subclass it with a kind, and write split(). Class attributes are options, as those of a Model.
 
-    draws: whether the seed changes the split.
+    draws: whether the seed changes the split; False for a split that is always the same.
     """
 
     _role = "partitioner"

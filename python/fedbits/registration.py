@@ -89,7 +89,10 @@ def _options_of(part: type, base: type) -> dict[str, Any]:
 
 
 def make(role: str, kind: str, options: dict[str, Any]) -> Any:
-    """Returns the object of a part, with its options as attributes. The core calls this."""
+    """Returns the object of a part, with its options as attributes. The core calls this.
+
+    The digest is that from the beginning of the study: a list in which a model collects what it sees does not end the study.
+    """
     part = _PARTS[role, kind]
     code = options.pop("code")
     if part.error is not None:

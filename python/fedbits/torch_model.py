@@ -30,6 +30,8 @@ class Model:
 
     Parameters that require a gradient become one flat vector, in the order of module.parameters(). The running statistics of batch normalisation
     follow them, and move and are averaged as those of the simulator's own layers. All other buffers are constants of the module.
+    Results are stored under a digest of the module and the functions: parameters, buffers, hooks, code, and all attributes, default arguments,
+    captured variables and named global variables. TypeError names an attribute that cannot be read, such as an open file.
     A minibatch is computed in training mode, with random numbers of its own where the module has dropout; losses and predictions, and gradients
     of all rows of a client, in evaluation mode (the latter in training mode if there are running statistics).
     """
