@@ -18,6 +18,7 @@ import hashlib
 import logging
 import pickle
 import sys
+import sysconfig
 import threading
 import types
 import weakref
@@ -25,7 +26,9 @@ from typing import Any, Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
-_LIBRARIES = frozenset(sys.stdlib_module_names) - {"__main__"} | {"builtins", "fedbits", "numpy", "torch"}
+_LIBRARIES = ("fedbits", "numpy", "torch")
+_PLACE_OF_PYTHON = sysconfig.get_path("stdlib")
+_MADE_IN_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE of a class
 _NAMED_BY_TYPE = (type(threading.Lock()), type(threading.RLock()))  # whether a lock is held changes no result
 _WORDS = (type(None), bool, float, complex, type(Ellipsis), type(NotImplemented))
 _PLACES_OF_PACKAGES = ("site-packages", "dist-packages")
@@ -42,13 +45,25 @@ def digest_of(**values: Any) -> str:
     """Returns a digest of values. Raises TypeError, with the way to it, for a value that has no digest."""
     walk = Walk()
     for name, value in values.items():
-        walk.named(name, value)
+        try:
+            walk.named(name, value)
+        except RecursionError:
+            raise TypeError(f"{name} holds values in values, too deep for a digest") from None
     return walk.hexdigest()[:16]
 
 
-def is_of_library(part: Any) -> bool:
-    """Whether a class or function is of a library whose code counts by its name."""
-    return (getattr(part, "__module__", None) or "").split(".")[0] in _LIBRARIES
+def is_library(module: str | None) -> bool:
+    """Whether the code of a module counts by its name. A file of one's own may have a name of Python's library."""
+    name = (module or "").split(".")[0]
+    if name in _LIBRARIES or name not in sys.stdlib_module_names:
+        return name in _LIBRARIES
+    return (getattr(sys.modules.get(name), "__file__", None) or _PLACE_OF_PYTHON).startswith(_PLACE_OF_PYTHON)
+
+
+def _is_class_of_library(part: type) -> bool:
+    if part.__module__ == "builtins":  # also the name of a module that exec() makes without a name
+        return not part.__flags__ & _MADE_IN_PYTHON
+    return is_library(part.__module__)
 
 
 class Walk:
@@ -170,11 +185,16 @@ class Walk:
 
     def _function(self, function: types.FunctionType) -> None:
         self.word("function")
-        if is_of_library(function):
-            return self.word(function.__module__, function.__qualname__)
-        self._code(function.__code__)
-        for name, value in _captured_by(function):
+        module = function.__globals__.get("__name__")  # functools.wraps copies __module__ from another function
+        has_name = module != "builtins" and is_library(module)
+        if has_name:
+            self.word(module, function.__code__.co_qualname)
+        else:
+            self._code(function.__code__)
+        for name, value in _captured_by(function):  # also of a decorator of a library, which captures the function
             self.named(name, value)
+        if has_name:
+            return
         self.named("__defaults__", function.__defaults__)
         self.named("__kwdefaults__", function.__kwdefaults__)
         self.named("__dict__", vars(function))
@@ -188,10 +208,10 @@ class Walk:
         self._items("constants", code.co_consts)
 
     def _class(self, part: type) -> None:
-        library = is_of_library(part)
+        library = _is_class_of_library(part)
         self.word("class", part.__module__ if library else "", part.__name__)
         for cls in part.__mro__[1:]:
-            if cls is not object and not (library and is_of_library(cls)):
+            if cls is not object and not (library and _is_class_of_library(cls)):
                 self.value(cls)
         if library:
             return
@@ -287,7 +307,7 @@ def _globals_of(function: types.FunctionType) -> list[tuple[str, Any]]:
 
 def _global_names(code: types.CodeType) -> Iterator[str]:
     for instruction in dis.get_instructions(code):
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"):
             yield instruction.argval
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):

@@ -1,5 +1,6 @@
 """Digests: what changes a result changes them, and nothing else does."""
 import collections
+import contextlib
 import dataclasses
 import decimal
 import enum
@@ -10,6 +11,7 @@ import re
 import subprocess
 import sys
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -85,7 +87,7 @@ class Frozen:
 
 VALUES = [None, False, 0, 0.0, -0.0, 1, 1.0, "1", b"1", "", (), [], {}, set(), frozenset(), (1, 2), [1, 2], (2, 1), ((1,), 2), ((1, 2),), {"a": 1}, {"a": 2},
           {"a": [1]}, {1, 2}, {1, 3}, {(1, 2), "text"}, Colour.RED, Colour.BLUE, np.zeros(3), np.zeros(3, np.float32), np.zeros((1, 3)), np.arange(3.0),
-          np.arange(3), np.array(["a", None], object), np.float64(2), np.random.default_rng(1), np.random.default_rng(2), len, np.tanh, np.sin, [].append,
+          np.arange(3), np.array(["a", None], object), np.float64(2), np.random.default_rng(1), np.random.default_rng(2), len, np.tanh, np.sin, np.mean, np.linalg.norm, np.einsum, [].append,
           capturing(1), capturing(2), lambda x: x, lambda x: x + 1, functools.partial(divmod, 1), functools.partial(divmod, 2), np, os, int, dict, with_attribute(1),
           collections.OrderedDict(a=1), collections.deque([1]), of_object(1), complex(1, 2), range(3), range(4), slice(1), 10**5000, threading.Lock(),
           re.compile("a"), re.compile("b"), fedbits.TopK(k=3), fedbits.TopK(k=4), np.ma.array([1, 2], mask=[0, 1]), np.ma.array([1, 2], mask=[1, 0]), vars(dict),
@@ -124,6 +126,42 @@ def test_global_variables_that_a_function_names_are_digested(monkeypatch):
         before = digest(outer)
         monkeypatch.setitem(globals(), name, value)
         assert digest(outer) != before
+
+
+def wrapped(function, factor):
+    @functools.wraps(function)
+    def wrapper(x):
+        return factor * function(x)
+
+    return wrapper
+
+
+def test_decorators_do_not_hide_code():
+    assert digest(wrapped(os.path.join, 1)) != digest(wrapped(os.path.join, 2)), "a wrapper has the name of what it wraps"
+    assert digest(contextlib.contextmanager(capturing(1))) != digest(contextlib.contextmanager(capturing(2))), "Python's wrapper captures the function"
+
+
+def test_code_in_a_module_named_like_one_of_pythons_is_read(tmp_path, monkeypatch):
+    digests = []
+    for number in (1, 2):
+        code = f"class Part:\n    value = {number}\n\ndef function():\n    return {number}\n"
+        this = types.ModuleType("this")
+        this.__file__ = str(tmp_path / "this.py")
+        exec(code, vars(this))
+        monkeypatch.setitem(sys.modules, "this", this)
+        digests.append((digest(this.Part), digest(this.function)))
+        nameless: dict = {}
+        exec(code, nameless)
+        digests[-1] += (digest(nameless["Part"]), digest(nameless["function"]))
+    assert all(one != other for one, other in zip(*digests))
+
+
+def test_a_value_that_is_too_deep_is_named():
+    values: list = []
+    for _ in range(10_000):
+        values = [values]
+    with pytest.raises(TypeError, match="value holds values in values, too deep"):
+        digest(values)
 
 
 def test_cycles_end():

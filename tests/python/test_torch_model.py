@@ -1,6 +1,7 @@
 """Modules of PyTorch as client models."""
 from __future__ import annotations
 
+import functools
 import os
 import pathlib
 import subprocess
@@ -168,8 +169,13 @@ def weighted(weight):
     return loss
 
 
+def wrapped(weight):
+    return functools.wraps(F.cross_entropy)(weighted(weight))
+
+
 @pytest.mark.parametrize("one, other", [
-    (torch.nn.CrossEntropyLoss(), torch.nn.CrossEntropyLoss(label_smoothing=0.3)),
+    (torch.nn.CrossEntropyLoss(), torch.nn.CrossEntropyLoss(label_smoothing=0.3)), (wrapped(1.0), wrapped(2.0)),
+    (torch.no_grad()(weighted(1.0)), torch.no_grad()(weighted(2.0))), (F.cross_entropy, F.multi_margin_loss), (None, F.multi_margin_loss),
     (torch.nn.CrossEntropyLoss(), torch.nn.CrossEntropyLoss(reduction="sum")),
     (torch.nn.CrossEntropyLoss(weight=torch.ones(2)), torch.nn.CrossEntropyLoss(weight=torch.full((2,), 2.0))),
     (weighted(1.0), weighted(2.0)), (weighted(torch.ones(1)), weighted(torch.zeros(1))),
