@@ -22,9 +22,10 @@ from fedbits import _core
 from fedbits._core import ConfigError, DataError, DeviceError, Error, MessageOverflow, StoreError
 from fedbits.compressors import Compressor, Contract, Memory, Message, compressors
 from fedbits.compressors import CLASSES as _COMPRESSORS
+from fedbits.data import Dataset
 from fedbits.feedbacks import CLASSES as _FEEDBACKS
 from fedbits.feedbacks import Feedback, feedbacks
-from fedbits.models import DataFacts, Dataset, Model, Partitioner, Request, Rows
+from fedbits.models import DataFacts, Model, Partitioner, Request, Rows
 from fedbits.progress import Progress
 from fedbits.scenario import Scenario
 from fedbits.simulator import Check, check, plan, run, suggest, sweep

@@ -13,10 +13,10 @@ from fedbits.compressors import Contract as Contract
 from fedbits.compressors import Memory as Memory
 from fedbits.compressors import Message as Message
 from fedbits.compressors import compressors as compressors
+from fedbits.data import Dataset as Dataset
 from fedbits.feedbacks import Feedback as Feedback
 from fedbits.feedbacks import feedbacks as feedbacks
 from fedbits.models import DataFacts as DataFacts
-from fedbits.models import Dataset as Dataset
 from fedbits.models import Model as Model
 from fedbits.models import Partitioner as Partitioner
 from fedbits.models import Request as Request

@@ -1,4 +1,4 @@
-"""Client models, partitioners and data sets in Python, which scenarios use like those of the simulator.
+"""Client models and partitioners in Python, which scenarios use like those of the simulator.
 
     class Mean(fedbits.Model, kind="mean"):
         def shapes(self, data):
@@ -13,14 +13,13 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import math
+import reprlib
 from typing import Any, ClassVar, Mapping, Sequence
 
 import numpy as np
 
-from fedbits import _core
-from fedbits.registration import code_of, register
+from fedbits.registration import calling, register
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +57,7 @@ class _Part:
         super().__init_subclass__(**others)
         if kind is not None:
             base = next(one for one in cls.__mro__ if one.__module__.split(".")[0] == "fedbits")
-            register(cls._role, kind, cls, base, code_of(cls))
+            register(cls._role, kind, cls, base)
 
 
 class Model(_Part):
@@ -66,6 +65,8 @@ class Model(_Part):
 
     Class attributes that are numbers, texts or bools are options of the scenario, and attributes of the object. The constructor takes no
     arguments. The regulariser of the scenario (l2, nonconvex) is added by the simulator. Calls may come from several threads.
+    All attributes, default arguments, captured variables and named global variables belong to the code under which results are stored: a change
+    makes other runs from the next study on. TypeError names an attribute that cannot be read, such as an open file.
     """
 
     _role = "model"
@@ -84,7 +85,7 @@ class Model(_Part):
 
     def loss(self, x: np.ndarray, rows: Rows) -> float:
         """Returns the mean loss over the rows."""
-        return self.loss_and_gradient(x, rows)[0]
+        return self._loss_and_gradient(x, rows)[0]
 
     def predict(self, x: np.ndarray, rows: Rows) -> np.ndarray:
         """Returns the class number of each row, for accuracies. Without it they are 0."""
@@ -94,13 +95,23 @@ class Model(_Part):
 
     def _bind(self, facts: dict[str, Any]) -> list[tuple[str, int, int, float]]:
         self._facts = DataFacts(**facts | {"shape": tuple(facts["shape"]), "dtype": np.dtype(facts["dtype"])})
-        shapes = self.shapes(self._facts)
-        named = dict(shapes) if isinstance(shapes, Mapping) else {str(i): shape for i, shape in enumerate(shapes)}
-        tensors = [(name, *_matrix_of(name, shape), self._rate_of(name)) for name, shape in named.items()]
-        if not tensors:
-            raise ValueError(f"{type(self).__name__}.shapes() returns no tensors")
+        with calling(self, "shapes", "before the run"):
+            named = self._named(self.shapes(self._facts))
+            tensors = [(name, *_matrix_of(name, shape), self._rate_of(name)) for name, shape in named.items()]
+            if not tensors:
+                raise ValueError(f"{type(self).__name__}.shapes() returns no tensors")
         self._size = sum(rows * cols for _, rows, cols, _ in tensors)
         return tensors
+
+    def _named(self, shapes: Any) -> dict[str, Sequence[int]]:
+        """Returns the shapes by name, or raises TypeError with what shapes() has to return."""
+        is_mapping = isinstance(shapes, Mapping)
+        if is_mapping or isinstance(shapes, (list, tuple)):
+            named = dict(shapes) if is_mapping else {str(i): shape for i, shape in enumerate(shapes)}
+            if all(isinstance(name, str) and _is_shape(shape) for name, shape in named.items()):
+                return named
+        raise TypeError(f"{type(self).__name__}.shapes() returned {reprlib.repr(shapes)}; it has to return the shapes of the tensors by name, as "
+                        '{"weight": (10, 3), "bias": (10,)}, or a list of them, as [(10, 3), (10,)]')
 
     def _rate_of(self, name: str) -> float:
         """Returns the rate at which a tensor of running statistics moves; 0: it has weights."""
@@ -110,21 +121,30 @@ class Model(_Part):
         return type(self).initial is not Model.initial
 
     def _initial(self, seed: int, out: np.ndarray) -> None:
-        found = self.initial(seed)
-        out[:] = 0 if found is None else self._checked(found, "initial()")
+        with calling(self, "initial", "before the first round"):
+            found = self.initial(seed)
+            out[:] = 0 if found is None else self._checked(found, "initial()")
 
     def _rows(self, features: np.ndarray, labels: np.ndarray | None, numbers: np.ndarray, seed: int | None) -> Rows:
         return Rows(features, labels, numbers, seed)
 
     def _gradient(self, x: np.ndarray, rows: Rows, out: np.ndarray) -> float:
         """Writes the gradient to memory of the simulator, and returns the loss."""
-        found = self.loss_and_gradient(x.copy(), rows)
-        if not isinstance(found, tuple) or len(found) != 2:
-            raise TypeError(f"loss_and_gradient() has to return the loss and the gradient, and returned {type(found).__name__}")
-        loss = float(found[0])
-        out[:] = self._checked(found[1], "the gradient")
+        loss, gradient = self._loss_and_gradient(x.copy(), rows)
+        out[:] = self._checked(gradient, "the gradient")
         self._require_finite(loss, out)
         return loss
+
+    def _loss_and_gradient(self, x: np.ndarray, rows: Rows) -> tuple[float, Any]:
+        found = self.loss_and_gradient(x, rows)
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise TypeError(f"{type(self).__name__}.loss_and_gradient() has to return the loss and the gradient, and returned {reprlib.repr(found)}")
+        return self._number(found[0], "loss_and_gradient"), found[1]
+
+    def _number(self, loss: Any, method: str) -> float:
+        if np.ndim(loss) == 0 and hasattr(loss, "__float__"):
+            return float(loss)
+        raise TypeError(f"the loss that {type(self).__name__}.{method}() returned is {reprlib.repr(loss)}; it has to be a number, the mean over the rows")
 
     def _require_finite(self, loss: float, gradient: np.ndarray) -> None:
         """Raises ValueError for a gradient that is not finite. If the loss is not finite either, the run has diverged, which is a result."""
@@ -135,9 +155,23 @@ class Model(_Part):
 
     def _loss(self, x: np.ndarray, rows: Rows, counts: bool) -> tuple[float, int]:
         """Returns the sum of the losses over the rows, and how many were predicted correctly."""
-        point = x.copy()
-        correct = int((self.predict(point, rows) == rows.labels).sum()) if counts and rows.labels is not None else 0
-        return float(self.loss(point, rows)) * len(rows), correct
+        point, correct = x.copy(), 0
+        where = f"in the evaluation of {len(rows)} rows"
+        if counts and rows.labels is not None:
+            with calling(self, "predict", where):
+                correct = int((self._classes(self.predict(point, rows), len(rows)) == rows.labels).sum())
+        with calling(self, "loss", where):
+            return self._number(self.loss(point, rows), "loss") * len(rows), correct
+
+    def _classes(self, found: Any, num_rows: int) -> np.ndarray:
+        """Returns predictions, or raises the reason why they are not one for each row."""
+        classes = np.asarray(found)
+        if classes.dtype.kind not in "biuf":
+            raise TypeError(f"{type(self).__name__}.predict() returned {reprlib.repr(found)}; it has to return the class number of each row")
+        if classes.shape != (num_rows,):
+            raise ValueError(f"{type(self).__name__}.predict() returned an array of the shape {classes.shape}; it has to return the class number of "
+                             f"each of the {num_rows} rows, in the shape ({num_rows},)")
+        return classes
 
     def _checked(self, array: Any, what: str) -> np.ndarray:
         """Returns an array of the parameters' size and type, or raises the reason why it is none."""
@@ -150,6 +184,10 @@ class Model(_Part):
         if not array.flags.c_contiguous:
             raise ValueError(f"{what} is not contiguous; numpy.ascontiguousarray() makes a copy that is")
         return array.reshape(-1)
+
+
+def _is_shape(shape: Any) -> bool:
+    return isinstance(shape, (list, tuple)) and all(hasattr(size, "__index__") for size in shape)
 
 
 def _matrix_of(name: str, shape: Sequence[int]) -> tuple[int, int]:
@@ -175,7 +213,7 @@ class Request:
 class Partitioner(_Part):
     """Gives each training row to a client: subclass it with a kind, and write split(). Class attributes are options, as those of a Model.
 
-    draws: whether the seed changes the split.
+    draws: whether the seed changes the split; False for a split that is always the same.
     """
 
     _role = "partitioner"
@@ -186,118 +224,18 @@ class Partitioner(_Part):
         raise NotImplementedError(f"{type(self).__name__} needs split(self, request)")
 
     def _split(self, facts: dict[str, Any]) -> list[np.ndarray]:
-        split = []
-        for client, rows in enumerate(self.split(Request(**facts))):
-            numbers = np.asarray(rows)
-            if numbers.ndim != 1 or not np.issubdtype(numbers.dtype, np.integer):
-                raise TypeError(f"the rows of client {client} have to be a list of whole numbers")
-            split.append(np.ascontiguousarray(numbers, np.int64))
-        return split
+        with calling(self, "split", "before the run"):
+            found = self.split(Request(**facts))
+            if not hasattr(found, "__iter__"):
+                raise TypeError(f"{type(self).__name__}.split() returned {reprlib.repr(found)}; it has to return the row numbers of each client, as a "
+                                "list of lists of whole numbers")
+            return [self._numbers_of(client, rows) for client, rows in enumerate(found)]
 
-
-@dataclasses.dataclass(frozen=True)
-class _Arrays:
-    """A set as the core copies it: features [m,D], and labels int32 (classes) or float64 (targets)."""
-
-    features: np.ndarray
-    labels: np.ndarray
-    shape: tuple[int, ...]
-    num_classes: int
-    class_names: list[str]
-
-    @property
-    def has_bytes(self) -> bool:
-        return self.features.dtype == np.uint8
-
-
-class Dataset:
-    """Arrays as a data set of scenarios: data = { kind = "..." }.
-
-    features: [m, ...] of numbers; bytes (uint8) of images [m,channels,height,width] or [m,height,width] are read as byte / 255.
-    labels: [m]; whole numbers and texts are classes, floating point numbers are targets.
-    test_features, test_labels: a test set; without it, data.test_fraction of a scenario holds rows out.
-    The arrays are kept, not copied.
-    """
-
-    def __init__(self, kind: str, features: Any, labels: Any, *, test_features: Any = None, test_labels: Any = None):
-        if (test_features is None) != (test_labels is None):
-            raise ValueError("a test set has features and labels")
-        self.kind = kind
-        train_labels = np.asarray(labels)
-        self._has_classes = not np.issubdtype(train_labels.dtype, np.floating)
-        self._classes = np.unique(train_labels) if self._has_classes else np.empty(0)
-        self._sets = {"train": self._checked(features, train_labels, "features", "labels")}
-        if test_features is not None:
-            self._sets["test"] = self._checked(test_features, np.asarray(test_labels), "test_features", "test_labels")
-            if self._sets["test"][0].shape[1:] != self._sets["train"][0].shape[1:]:
-                raise ValueError(f"a test row has the shape {self._sets['test'][0].shape[1:]}, a training row {self._sets['train'][0].shape[1:]}")
-        self._digest = self._digest_of_arrays()
-        register("data", kind, self, Dataset, self._digest)
-
-    @classmethod
-    def from_huggingface(cls, kind: str, dataset: Any, *, features: str | Sequence[str], label: str, test: Any = None) -> Dataset:
-        """Makes a data set of one of Hugging Face `datasets` that lies in memory or in local files.
-
-        features: the column of arrays or images, or several columns of numbers.  test: a data set of the same columns.
-        """
-        parts = [_columns_of(one, features, label) for one in (dataset, test) if one is not None]
-        held_out = {"test_features": parts[1][0], "test_labels": parts[1][1]} if len(parts) > 1 else {}
-        return cls(kind, *parts[0], **held_out)
-
-    def _checked(self, features: Any, labels: np.ndarray, name: str, label_name: str) -> tuple[np.ndarray, np.ndarray]:
-        array = np.asarray(features)
-        if array.dtype != np.uint8 and not np.issubdtype(array.dtype, np.floating):
-            if not np.issubdtype(array.dtype, np.integer) and array.dtype != bool:
-                raise TypeError(f"{name} has {array.dtype}; numbers are needed")
-            array = array.astype(np.float64)
-        if array.ndim < 2 or array.size == 0:
-            raise ValueError(f"{name} has the shape {array.shape}; rows of at least one number are needed")
-        if labels.shape not in ((len(array),), (len(array), 1)):
-            raise ValueError(f"{label_name} has the shape {labels.shape}; {name} has {len(array)} rows")
-        if array.dtype != np.uint8 and not np.isfinite(array).all():
-            raise ValueError(f"{name} has a number that is not finite, in row {int(np.argwhere(~np.isfinite(array))[0][0])}")
-        labels = labels.reshape(-1)
-        if not self._has_classes:
-            if not np.isfinite(labels).all():
-                raise ValueError(f"{label_name} has a number that is not finite, in row {int(np.flatnonzero(~np.isfinite(labels))[0])}")
-            return array, labels.astype(np.float64)
-        places = np.searchsorted(self._classes, labels).clip(max=len(self._classes) - 1)
-        if not (self._classes[places] == labels).all():
-            raise ValueError(f"{label_name} has {labels[self._classes[places] != labels][0].item()!r}, which is no class of the training rows")
-        return array, places.astype(np.int32)
-
-    def _arrays(self, which: str, dtype: str) -> _Arrays | None:
-        if which not in self._sets:
-            return None
-        features, labels = self._sets[which]
-        if features.dtype != np.uint8:
-            features = features.astype(dtype, copy=False)
-        shape = features.shape[1:] if features.ndim != 3 else (1, *features.shape[1:])
-        rows = np.ascontiguousarray(features.reshape(len(features), -1))
-        return _Arrays(rows, labels, shape, len(self._classes), [str(one) for one in self._classes])
-
-    def _digest_of_arrays(self) -> str:
-        digest = hashlib.sha256()
-        for name, arrays in sorted(self._sets.items()):
-            for array in arrays:
-                digest.update(f"{name} {array.dtype} {array.shape}".encode())
-                digest.update(np.ascontiguousarray(array).tobytes())
-        digest.update(repr(list(self._classes)).encode())
-        return digest.hexdigest()[:16]
-
-    def _code(self) -> str:
-        return self._digest
-
-    def _new(self) -> Dataset:
-        return self
-
-
-def _columns_of(dataset: Any, features: str | Sequence[str], label: str) -> tuple[np.ndarray, np.ndarray]:
-    names = [features] if isinstance(features, str) else list(features)
-    missing = [name for name in [*names, label] if name not in dataset.column_names]
-    if missing:
-        raise ValueError(f"the data set has no column {missing[0]!r}; it has {', '.join(map(repr, dataset.column_names))}")
-    columns = dataset.with_format("numpy")[:]
-    if isinstance(features, str):
-        return np.stack(list(columns[features])), np.asarray(columns[label])
-    return np.stack([np.asarray(columns[name]) for name in names], axis=1), np.asarray(columns[label])
+    def _numbers_of(self, client: int, rows: Any) -> np.ndarray:
+        numbers = np.asarray(rows)
+        if numbers.shape == (0,):  # of which NumPy makes floating point numbers; the core names the client
+            return np.empty(0, np.int64)
+        if numbers.ndim != 1 or not np.issubdtype(numbers.dtype, np.integer):
+            raise TypeError(f"{type(self).__name__}.split() gives client {client} {reprlib.repr(rows)}; the rows of a client have to be a list of "
+                            "whole numbers")
+        return np.ascontiguousarray(numbers, np.int64)

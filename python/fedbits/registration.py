@@ -1,38 +1,82 @@
 """Classes of Python as parts of scenarios: their kinds, their options, and what they raised."""
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import inspect
+import pathlib
 import re
+import secrets
 import threading
-import types
-from typing import Any
+from typing import Any, Iterator
 
 from fedbits import _core
+from fedbits.digest import digest_of
 
 _OPTION_TYPES = (bool, int, float, str)
-_PARTS: dict[tuple[str, str], Any] = {}
+_PARTS: dict[tuple[str, str], _Part] = {}
 _FAILURES: list[BaseException] = []
 _NOTED: list[BaseException] = []  # those of them that the core has passed on
 _LOCK = threading.Lock()
 
 
-def register(role: str, kind: str, part: Any, base: type, code: str) -> None:
+class _Part:
+    """A class, or one object, that is a part, and what of it the core knows."""
+
+    def __init__(self, made: Any, base: type, code: str):
+        self.made, self.cls, self.base = made, made if isinstance(made, type) else type(made), base
+        self.code = code
+        self.error: TypeError | None = None  # why it has no digest any more
+
+
+def register(role: str, kind: str, made: Any, base: type) -> None:
     """Makes a class, or one object, the part `kind` of scenarios. A class that is defined again takes the place of the one before.
 
-    Its options are the class attributes with a number, a text or a bool. `code` becomes one more option, whose value tells runs of other code
-    apart. Raises ValueError for the kind of a part of the simulator and for a name that a scenario cannot hold.
+    Its options are the class attributes with a number, a text or a bool. The digest of its code and values becomes one more option, `code`, which
+    tells runs of other code apart. Raises ValueError for the kind of a part of the simulator and for a name that a scenario cannot hold, and
+    TypeError for an attribute that has no digest.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", kind):
         raise ValueError(f"kind is {kind!r}; it must begin with a small letter and consist of small letters, digits and underscores")
     if (role, kind) not in _PARTS and kind in _core.names(role):
         raise ValueError(f"the simulator has a {role} {kind!r} already; choose another kind")
-    found = part if isinstance(part, type) else type(part)
-    options = [(name, value, f"an option of {found.__name__}") for name, value in _options_of(found, base).items()]
-    options.append(("code", code, "a digest of the class, which tells runs of other code apart"))
-    summary = (inspect.getdoc(found) or found.__name__).splitlines()[0].rstrip(".")
-    _core.register_part(role, kind, summary, options)
+    part = _Part(made, base, _code_of(made))
+    _describe(role, kind, part)
     _PARTS[role, kind] = part
+
+
+def _describe(role: str, kind: str, part: _Part) -> None:
+    options = [(name, value, f"an option of {part.cls.__name__}") for name, value in _options_of(part.cls, part.base).items()]
+    options.append(("code", part.code, "a digest of the class, which tells runs of other code apart"))
+    summary = (inspect.getdoc(part.cls) or part.cls.__name__).splitlines()[0].rstrip(".")
+    _core.register_part(role, kind, summary, options)
+
+
+def refresh(text: str) -> None:
+    """Tells the core the options and digests, as they are now, of the parts whose kinds stand in a text, which is all of a scenario.
+
+    Attributes of a class, captured variables and arrays may have changed since they were registered, and then stored results are not theirs. A part
+    that has no digest now gets one that no stored run has, and an error when it is used.
+    """
+    for (role, kind), part in list(_PARTS.items()):
+        if kind not in text:
+            continue
+        try:
+            code, error = _code_of(part.made), None
+        except TypeError as raised:
+            code, error = f"unknown-{secrets.token_hex(8)}", raised
+        if code != part.code:
+            part.code, part.error = code, error
+            _describe(role, kind, part)
+
+
+def text_of(options: dict[str, Any]) -> str:
+    """Returns the text of a scenario with its changes, from the options of the extension module."""
+    path = options.get("file")
+    try:
+        text = options.get("text", "") if path is None else pathlib.Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:  # the core will say so
+        text = ""
+    return "\n".join([text, *options.get("settings", ())])
 
 
 def _options_of(part: type, base: type) -> dict[str, Any]:
@@ -45,46 +89,40 @@ def _options_of(part: type, base: type) -> dict[str, Any]:
 
 
 def make(role: str, kind: str, options: dict[str, Any]) -> Any:
-    """Returns the object of a part, with its options as attributes. The core calls this."""
+    """Returns the object of a part, with its options as attributes. The core calls this.
+
+    The digest is that from the beginning of the study: a list in which a model collects what it sees does not end the study.
+    """
     part = _PARTS[role, kind]
     code = options.pop("code")
-    current = _code_of_part(part)
-    if code != current:
-        raise _core.ConfigError(f"{kind}: the scenario is of code {code}, the class that is defined now has code {current}")
-    if not isinstance(part, type):
-        return part._new()
-    made = part()
+    if part.error is not None:
+        raise part.error
+    if code != part.code:
+        raise _core.ConfigError(f"{kind}: the scenario is of code {code}, the class that is defined now has code {part.code}; "
+                                "define the class again as it was, or leave the key \"code\" out")
+    if not isinstance(part.made, type):
+        return part.made._new()
+    made = part.made()
     for name, value in options.items():
         setattr(made, name, value)
     return made
 
 
-def _code_of_part(part: Any) -> str:
-    return part._code() if not isinstance(part, type) else code_of(part)
-
-
-def code_of(part: type) -> str:
-    """Returns a digest of the compiled code of a class and of its bases outside of this package. Names and places of files do not count."""
-    digest = hashlib.sha256()
-    for cls in part.__mro__:
-        if cls.__module__.split(".")[0] in ("fedbits", "builtins", "torch"):
-            continue
-        for name, value in sorted(vars(cls).items()):
-            code = getattr(inspect.unwrap(getattr(value, "__func__", getattr(value, "fget", value))), "__code__", None)
-            if code is not None:
-                digest.update(f"{name} {_text_of(code)}".encode())
-            elif isinstance(value, (*_OPTION_TYPES, tuple)) and not name.startswith("__"):
-                digest.update(f"{name} {value!r}".encode())
-    return digest.hexdigest()[:16]
-
-
-def _text_of(code: types.CodeType) -> str:
-    """Returns what a function does, as text: its instructions, the names that it uses and its constants."""
-    constants = [_text_of(one) if isinstance(one, types.CodeType) else repr(one) for one in code.co_consts]
-    return f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {constants}"
+def _code_of(made: Any) -> str:
+    return digest_of(**{made.__name__: made}) if isinstance(made, type) else made._code()
 
 
 # ---- failures: the core knows that something was raised, and fedbits.run raises it
+
+
+@contextlib.contextmanager
+def calling(part: Any, method: str, when: str) -> Iterator[None]:
+    """Adds to what a method of a part raises that it was called, and when."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"{getattr(part, '_name', type(part).__name__)}.{method}(), called {when}")
+        raise
 
 
 def keep_failure(error: BaseException) -> int:

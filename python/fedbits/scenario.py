@@ -6,7 +6,7 @@ import os
 import tomllib
 from typing import Any, Iterator, Mapping
 
-from fedbits import _core, _toml
+from fedbits import _core, _toml, registration
 from fedbits.words import python_words
 
 
@@ -42,7 +42,7 @@ class Scenario:
     def runs(self) -> list[dict[str, Any]]:
         """The runs in their order: `run` (their hash in a store, or None where tuning decides it), `seed`, and the labels of the axes."""
         with python_words(is_dict=self._is_dict):
-            return [{"run": run or None, "seed": seed} | labels for run, seed, labels in _core.runs_of_scenario(self._options())]
+            return [{"run": run or None, "seed": seed} | labels for run, seed, labels in _core.runs_of_scenario(self._refreshed())]
 
     def text(self) -> str:
         """The first run as a scenario file with every key."""
@@ -102,11 +102,17 @@ class Scenario:
     def _options(self) -> dict[str, Any]:
         return self._source | {"settings": list(_toml.settings(self._changes))}
 
+    def _refreshed(self) -> dict[str, Any]:
+        """Returns the options after the core has been told what parts in Python are now."""
+        options = self._options()
+        registration.refresh(registration.text_of(options))
+        return options
+
     def _first_run(self) -> tuple[str, dict[str, Any]]:
         """Returns the first run as text and as values. Keeps the paths of its keys, for completion while keys do not fit together."""
         if self._cached is None:
             with python_words(is_dict=self._is_dict):
-                text, keys = _core.first_run_of(self._options())
+                text, keys = _core.first_run_of(self._refreshed())
             values = tomllib.loads(text)
             vars(self).update(_cached=(text, values), _known={*keys, *(path for path, _ in _toml.leaves(values))})
         return self._cached

@@ -150,6 +150,7 @@ def check(*parts: str, only: Sequence[str] = (), **options: Any) -> list[Check]:
             raise TypeError(f"{reprlib.repr(part)} is no name of a part; give that of a scenario, as 'top_k'")
     if isinstance(only, str):
         raise TypeError(f"only is {only!r}; it must be a list of checks, as [{only!r}]")
+    registration.refresh(" ".join(parts))
     rows = _core.check_parts(list(parts), list(_toml.settings(options)), list(only))
     return [Check(*row) for row in rows]
 
@@ -189,7 +190,9 @@ def _options(scenario: ScenarioLike, settings: dict[str, Any], **options: Any) -
     if "save_model" in given:
         _require_writable("save_model", Path(given["save_model"]))
     source = source_of(scenario)
-    return given | source | {"settings": [*source["settings"], *_toml.settings(settings)]}
+    found = given | source | {"settings": [*source["settings"], *_toml.settings(settings)]}
+    registration.refresh(registration.text_of(found))
+    return found
 
 
 def _require_writable(name: str, folder: Path) -> None:

@@ -93,6 +93,9 @@ class Compressed(_Sender):
     """
 
     def __init__(self, optimizer: torch.optim.Optimizer, compressor: Compressor, *, feedback: bool = True, seed: int = 1, group: Any = None):
+        if not isinstance(optimizer, torch.optim.Optimizer) and not (hasattr(optimizer, "param_groups") and hasattr(optimizer, "step")):
+            raise TypeError(f"optimizer is of type {type(optimizer).__name__}; it must be an optimizer of PyTorch, as "
+                            "torch.optim.SGD(model.parameters(), lr=0.1)")
         super().__init__(compressor, feedback, seed, group)
         self.optimizer = optimizer
 

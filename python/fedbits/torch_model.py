@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import threading
 from typing import Any, Callable
 
@@ -11,7 +10,9 @@ import torch
 
 from fedbits import models
 from fedbits.models import Rows
-from fedbits.registration import _text_of, code_of, register
+from fedbits.data import Dataset
+from fedbits.digest import digest_of
+from fedbits.registration import calling, register
 
 
 class Model:
@@ -29,6 +30,8 @@ class Model:
 
     Parameters that require a gradient become one flat vector, in the order of module.parameters(). The running statistics of batch normalisation
     follow them, and move and are averaged as those of the simulator's own layers. All other buffers are constants of the module.
+    Results are stored under a digest of the module and the functions: parameters, buffers, hooks, code, and all attributes, default arguments,
+    captured variables and named global variables. TypeError names an attribute that cannot be read, such as an open file.
     A minibatch is computed in training mode, with random numbers of its own where the module has dropout; losses and predictions, and gradients
     of all rows of a client, in evaluation mode (the latter in training mode if there are running statistics).
     """
@@ -48,11 +51,10 @@ class Model:
         self.loss = loss or torch.nn.functional.cross_entropy
         self.predict = predict or (lambda outputs: outputs.argmax(dim=1))
         self.initial: Callable[[torch.nn.Module], Any] | None = _reset if isinstance(initial, str) else initial
-        self._digest = _digest_of(self.module, self.loss, predict, initial)
-        register("model", kind, self, Model, self._digest)
+        register("model", kind, self, Model)
 
     def _code(self) -> str:
-        return self._digest
+        return digest_of(module=self.module, loss=self.loss, predict=self.predict, initial=self.initial)
 
     def _new(self) -> _Bound:
         return _Bound(self)
@@ -63,6 +65,7 @@ class _Bound(models.Model):
 
     def __init__(self, model: Model):
         self._model, self._lock = model, threading.Lock()
+        self._name = f"the model {model.kind!r}"  # in errors
         self._module = copy.deepcopy(model.module)
 
     def _bind(self, facts: dict[str, Any]) -> list[tuple[str, int, int, float]]:
@@ -153,10 +156,24 @@ class _Bound(models.Model):
             np.copyto(self._point, x)
             self._set_mode(False)
             features, labels = self._tensors_of(rows)
-            outputs = self._module(features)
-            self._require_same_parameters()
-            correct = int((self._model.predict(outputs) == labels).sum()) if counts and self._facts.num_classes > 0 else 0
-            return float(self._loss_of(outputs, labels)) * len(rows), correct
+            where = f"in the evaluation of {len(rows)} rows"
+            with calling(self, "forward", where):
+                outputs = self._module(features)
+                self._require_same_parameters()
+            correct = 0
+            if counts and self._facts.num_classes > 0:
+                with calling(self, "predict", where):
+                    correct = int((self._classes_of(outputs, len(rows)) == labels).sum())
+            with calling(self, "loss", where):
+                return float(self._loss_of(outputs, labels)) * len(rows), correct
+
+    def _classes_of(self, outputs: Any, num_rows: int) -> torch.Tensor:
+        found = self._model.predict(outputs)
+        classes = torch.from_numpy(found) if isinstance(found, np.ndarray) else found
+        if not isinstance(classes, torch.Tensor) or tuple(classes.shape) != (num_rows,):
+            kind = f"a tensor of the shape {tuple(classes.shape)}" if isinstance(classes, torch.Tensor) else type(classes).__name__
+            raise TypeError(f"predict returned {kind}; it has to return a tensor of the shape ({num_rows},) with the class number of each row")
+        return classes
 
     def _tensors_of(self, rows: Rows) -> tuple[torch.Tensor, Any]:
         labels = None if rows.labels is None else torch.from_numpy(rows.labels)
@@ -165,7 +182,8 @@ class _Bound(models.Model):
     def _loss_of(self, outputs: torch.Tensor, labels: Any) -> torch.Tensor:
         loss = self._model.loss(outputs, labels)
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
-            raise TypeError("the loss has to be a tensor of one number, the mean over the rows")
+            found = f"a tensor of the shape {tuple(loss.shape)}" if isinstance(loss, torch.Tensor) else type(loss).__name__
+            raise TypeError(f"loss returned {found}; the loss has to be a tensor of one number, the mean over the rows")
         return loss
 
 
@@ -189,32 +207,35 @@ def _reset(module: torch.nn.Module) -> None:
             reset()
 
 
-def _digest_of(module: torch.nn.Module, *functions: Any) -> str:
-    """Returns a digest of the module's structure, parameters and code, and of functions."""
-    digest = hashlib.sha256(repr(module).encode())
-    for name, tensor in module.state_dict().items():
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode() + tensor.detach().contiguous().numpy().tobytes())
-    for layer in dict.fromkeys(type(layer) for layer in module.modules()):
-        if layer.__module__.split(".")[0] != "torch":
-            digest.update(code_of(layer).encode())
-    for function in functions:
-        code = getattr(function, "__code__", None)
-        digest.update((repr(getattr(function, "__name__", function)) if code is None else _text_of(code)).encode())
-    return digest.hexdigest()[:16]
-
-
-def dataset(kind: str, data: Any, *, test: Any = None) -> models.Dataset:
+def dataset(kind: str, data: Any, *, test: Any = None) -> Dataset:
     """Makes a data set of scenarios from a Dataset of PyTorch, whose items are pairs of a tensor or array and a label; all items are read.
 
     test: a Dataset of the same kind of items.
     """
     train = _arrays_of(data)
     held_out = {} if test is None else dict(zip(("test_features", "test_labels"), _arrays_of(test)))
-    return models.Dataset(kind, *train, **held_out)
+    return Dataset(kind, *train, **held_out)
 
 
 def _arrays_of(data: Any) -> tuple[np.ndarray, np.ndarray]:
-    items = [data[i] for i in range(len(data))]
-    if not items:
+    if not hasattr(data, "__getitem__") or not hasattr(data, "__len__"):
+        hint = "; give the Dataset that it reads, loader.dataset" if isinstance(data, torch.utils.data.DataLoader) else ""
+        raise TypeError(f"data is of type {type(data).__name__}; it must be a Dataset of PyTorch whose items have numbers, data[0] to "
+                        f"data[len(data) - 1]{hint}")
+    if len(data) == 0:
         raise ValueError("the data set has no items")
-    return np.stack([np.asarray(features) for features, _ in items]), np.asarray([np.asarray(label).item() for _, label in items])
+    features, labels = zip(*(_pair_of(i, data[i]) for i in range(len(data))))
+    if len(shapes := {one.shape for one in features}) > 1:
+        raise ValueError(f"items have the shapes {' and '.join(map(str, sorted(shapes)[:2]))}; all items of a data set must have one shape")
+    return np.stack(features), np.asarray(labels)
+
+
+def _pair_of(place: int, item: Any) -> tuple[np.ndarray, Any]:
+    """Returns the features and the label of an item, or raises TypeError with what it is."""
+    if not isinstance(item, (tuple, list)) or len(item) != 2:
+        found = f"{type(item).__name__} of {len(item)}" if isinstance(item, (tuple, list)) else type(item).__name__
+        raise TypeError(f"item {place} of the data set is a {found}; every item must be a pair of a tensor or array and a label")
+    label = np.asarray(item[1])
+    if label.size != 1:
+        raise TypeError(f"the label of item {place} has the shape {label.shape}; it must be one number or text")
+    return np.asarray(item[0]), label.item()

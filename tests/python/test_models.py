@@ -83,8 +83,46 @@ def test_runs_of_other_code_are_not_taken_for_those_of_this_one(tmp_path):
     other = fedbits.run(study, out=tmp_path, progress=False)
     assert len({*one.columns("runs")["run"], *other.columns("runs")["run"]}) == 2
     code = one.columns("runs")["configuration"][0]["model"]["code"]
-    with pytest.raises(fedbits.ConfigError, match=f"the scenario is of code {code}"):
+    with pytest.raises(fedbits.ConfigError, match=f"the scenario is of code {code}.*define the class again as it was"):
         fedbits.run(study, model__code=code, out=tmp_path / "old", progress=False)
+
+
+def test_attributes_and_captured_variables_that_change_make_other_runs(tmp_path):
+    factors = [1.0]
+
+    class Scaled(Softmax, kind="python_scaled"):
+        table = {"factor": 1.0}
+        number = 1.0
+
+        def loss(self, x, rows):
+            return factors[0] * self.table["factor"] * self.number * super().loss(x, rows)
+
+    def losses():
+        """Returns the loss at the start in each stored run, of which the last may be new."""
+        rounds = rounds_of(scenario(model={"kind": "python_scaled"}, rounds=1), tmp_path)
+        return sorted(rounds["train_loss"].astype(float)[np.asarray(rounds["round"]) == 0] / np.log(2))
+
+    assert losses() == losses() == pytest.approx([1])
+    factors[0] = 2.0
+    assert losses() == losses() == pytest.approx([1, 2])
+    Scaled.table["factor"] = 2.0
+    assert losses() == losses() == pytest.approx([1, 2, 4])
+    Scaled.number = 2.0
+    assert losses() == losses() == pytest.approx([1, 2, 4, 8])
+
+
+def test_a_part_that_has_no_digest_any_more_is_refused_where_it_is_used(tmp_path):
+    class Logging(Softmax, kind="python_logging"):
+        settings = {}
+
+    study = scenario(model={"kind": "python_logging"}, rounds=1)
+    rounds_of(study, tmp_path)
+    with open(tmp_path / "log", "w") as Logging.settings["log"]:
+        rounds_of(scenario(rounds=1), tmp_path / "other")
+        with pytest.raises(TypeError, match=r"Logging.settings\['log'\] is of type _io.TextIOWrapper"):
+            rounds_of(study, tmp_path)
+    del Logging.settings["log"]
+    assert "done" in fedbits.run(study, out=tmp_path, progress=False).columns("runs")["status"]
 
 
 def test_a_sweep_plays_runs_of_a_model_at_the_same_time(tmp_path):
@@ -130,6 +168,8 @@ def model_that(kind, answer):
     ("wrong_steps", lambda x, rows: (0.0, np.stack([x, x], 1)[:, 0]), ValueError, "not contiguous"),
     ("wrong_nan", lambda x, rows: (0.0, x * np.nan), ValueError, "the gradient is not finite at place 0, and the loss is 0"),
     ("wrong_answer", lambda x, rows: x, TypeError, "has to return the loss and the gradient"),
+    ("wrong_none", lambda x, rows: None, TypeError, r"Wrong.loss_and_gradient\(\) has to return the loss and the gradient, and returned None"),
+    ("wrong_loss", lambda x, rows: (x, x), TypeError, r"the loss that Wrong.loss_and_gradient\(\) returned is array.*has to be a number"),
     ("wrong_index", lambda x, rows: rows.labels[10**9], IndexError, "out of bounds"),
 ])
 def test_what_a_model_raises_comes_out_with_client_and_round(kind, answer, error, text, tmp_path):
@@ -194,14 +234,37 @@ def test_a_loss_that_is_not_finite_is_divergence(tmp_path):
     (lambda data: [], ValueError, "returns no tensors"),
     (lambda data: {"a": (0, 3)}, ValueError, "every size must be at least 1"),
     (lambda data: 1 / 0, ZeroDivisionError, "division"),
+    (lambda data: (data.num_features,), TypeError, r"Shapeless.shapes\(\) returned \(112,\); it has to return the shapes of the tensors by name"),
+    (lambda data: 112, TypeError, "returned 112; it has to return the shapes"),
+    (lambda data: None, TypeError, "returned None; it has to return the shapes"),
+    (lambda data: {"a": 3}, TypeError, "it has to return the shapes"),
+    (lambda data: {"a": (0.5,)}, TypeError, "it has to return the shapes"),
 ])
 def test_wrong_shapes_are_named(shapes, error, text, tmp_path):
     class Shapeless(fedbits.Model, kind="python_shapeless"):
         def shapes(self, data):
             return shapes(data)
 
-    with pytest.raises(error, match=text):
+    with pytest.raises(error, match=text) as raised:
         fedbits.run(scenario(model={"kind": "python_shapeless"}), out=tmp_path, progress=False)
+    assert "Shapeless.shapes(), called before the run" in raised.value.__notes__
+
+
+@pytest.mark.parametrize("method, answer, error, text", [
+    ("predict", lambda x, rows: np.zeros(len(rows) - 1), ValueError, r"Odd.predict\(\) returned an array of the shape \(\d+,\).*of each of the \d+ rows"),
+    ("predict", lambda x, rows: np.zeros((len(rows), 1)), ValueError, r"in the shape \(\d+,\)"),
+    ("predict", lambda x, rows: None, TypeError, r"Odd.predict\(\) returned None; it has to return the class number of each row"),
+    ("predict", lambda x, rows: 1 / 0, ZeroDivisionError, "division"),
+    ("loss", lambda x, rows: None, TypeError, r"the loss that Odd.loss\(\) returned is None; it has to be a number"),
+    ("loss", lambda x, rows: 1 / 0, ZeroDivisionError, "division"),
+    ("initial", lambda seed: [0.0], TypeError, r"initial\(\) has to be an array of NumPy, and is list"),
+])
+def test_what_is_wrong_outside_of_training_tells_what_was_called(method, answer, error, text, tmp_path):
+    type("Odd", (Softmax,), {method: lambda self, *given: answer(*given)}, kind="python_odd")
+    with pytest.raises(error, match=text) as raised:
+        fedbits.run(scenario(model={"kind": "python_odd"}), out=tmp_path, progress=False)
+    when = "before the first round" if method == "initial" else r"in the evaluation of \d+ rows"
+    assert any(re.fullmatch(rf"Odd\.{method}\(\), called {when}", note) for note in raised.value.__notes__)
 
 
 def test_kinds_are_checked():
@@ -251,17 +314,21 @@ def test_a_partitioner_of_python_splits(tmp_path):
     (lambda request: [[0]] * request.num_clients, fedbits.ConfigError, "gives row 0 twice"),
     (lambda request: [range(request.num_rows)], fedbits.ConfigError, "makes 1 clients, not 5"),
     (lambda request: [[client] for client in range(request.num_clients)], fedbits.ConfigError, "gives row 5 to no client"),
-    (lambda request: [range(request.num_rows), [], [], [], []], TypeError, "list of whole numbers"),
+    (lambda request: [range(request.num_rows), [], range(0), [], []], fedbits.ConfigError, "gives client 1 no row"),
     (lambda request: [[request.num_rows]] * request.num_clients, fedbits.ConfigError, "gives row 300 to client 0; there are 300"),
     (lambda request: request.missing, AttributeError, "missing"),
+    (lambda request: None, TypeError, r"Splitting.split\(\) returned None; it has to return the row numbers of each client"),
+    (lambda request: [0.5] * request.num_clients, TypeError, "gives client 0 0.5; the rows of a client have to be a list of whole numbers"),
 ])
 def test_wrong_splits_are_named(split, error, text, tmp_path):
     class Splitting(fedbits.Partitioner, kind="python_splitting"):
         def split(self, request):
             return split(request)
 
-    with pytest.raises(error, match=text):
+    with pytest.raises(error, match=text) as raised:
         fedbits.run(scenario(partition={"kind": "python_splitting", "clients": CLIENTS}), out=tmp_path, progress=False)
+    if not issubclass(error, fedbits.Error):  # the core's own say what is wrong with the split
+        assert "Splitting.split(), called before the run" in raised.value.__notes__
 
 
 # ---- data sets ---------------------------------------------------------------------------------------------------------------------------
@@ -284,6 +351,26 @@ def test_arrays_are_the_data_of_a_scenario(tmp_path):
     theirs = rounds_of(scenario(data={"path": str(folder)}, model=model), tmp_path / "theirs")
     for name in ("train_loss", "test_loss", "test_accuracy"):
         np.testing.assert_array_equal(own[name].astype(float), theirs[name].astype(float))
+
+
+def test_arrays_that_change_make_other_runs(tmp_path):
+    features, labels = two_classes(100)
+    fedbits.Dataset("python_moving", features, labels)
+    study = scenario(data={"kind": "python_moving"}, model={"kind": "logistic_regression"}, rounds=1)
+
+    def num_runs():
+        return len(fedbits.run(study, out=tmp_path, progress=False).columns("runs")["run"])
+
+    assert num_runs() == num_runs() == 1
+    features *= 10
+    assert num_runs() == 2
+    labels[:30] = 0
+    assert num_runs() == 3
+    losses = fedbits.Store(tmp_path).columns("rounds")
+    assert len(set(losses["train_loss"].astype(float)[np.asarray(losses["round"]) == 1])) == 3
+    features[2, 1] = np.nan
+    with pytest.raises(ValueError, match="features has a number that is not finite, in row 2"):
+        num_runs()
 
 
 def test_bytes_are_images(tmp_path):
@@ -344,7 +431,7 @@ class Columns:
 def test_columns_are_features():
     columns = Columns({"age": [1.0, 2.0], "size": [3.0, 4.0], "label": [0, 1]})
     data = fedbits.Dataset.from_huggingface("python_columns", columns, features=["age", "size"], label="label", test=columns)
-    np.testing.assert_array_equal(data._sets["test"][0], [[1, 3], [2, 4]])
+    np.testing.assert_array_equal(data._checked("test")[0], [[1, 3], [2, 4]])
     with pytest.raises(ValueError, match="no column 'sex'; it has 'age', 'size', 'label'"):
         fedbits.Dataset.from_huggingface("python_columns", columns, features="sex", label="label")
 
@@ -356,7 +443,7 @@ def test_a_data_set_of_hugging_face(tmp_path):
     file.write_text("a,b,label\n" + "\n".join(f"{row[0]},{row[1]},{label}" for row, label in zip(features, labels)))
     table = datasets.load_dataset("csv", data_files=str(file), split="train", cache_dir=str(tmp_path / "cache"))
     data = fedbits.Dataset.from_huggingface("python_hub", table, features=["a", "b"], label="label")
-    np.testing.assert_allclose(data._sets["train"][0], features[:, :2])
+    np.testing.assert_allclose(data._checked("train")[0], features[:, :2])
 
 
 def test_a_study_in_another_thread_uses_parts_of_python(tmp_path):
@@ -367,9 +454,24 @@ def test_a_study_in_another_thread_uses_parts_of_python(tmp_path):
     assert len(results[0]["train_loss"]) == 6
 
 
-def test_the_example_of_the_documents_runs(tmp_path, monkeypatch):
+def examples_of_the_documents(begin, end):
     page = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
     section = page[page.index("## Client models"):]
+    return textwrap.dedent(section[section.index(begin):section.index(end)])
+
+
+def test_the_examples_of_the_documents_run_and_keep_their_promises(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    exec(textwrap.dedent(section[section.index("    class Mean"):section.index("A class with a `kind` is")]), {"fedbits": fedbits})
+    names = {"fedbits": fedbits}
+    exec(examples_of_the_documents("    class Mean", "A class with a `kind` is"), names)
     assert list(fedbits.Store("fedbits-out/mean").columns("runs")["status"]) == ["done"]
+    exec(examples_of_the_documents("    class Alternating", "    fedbits.torch.dataset(")
+         .replace("test_features=..., test_labels=...", "test_features=features, test_labels=labels"),
+         names | dict(zip(("features", "labels"), two_classes(60))))
+    store = fedbits.run(scenario(data={"kind": "mine"}, partition={"kind": "alternating", "clients": CLIENTS}, model={"kind": "mean"}, rounds=1),
+                        out="own", progress=False)
+    assert list(store.columns("runs")["status"]) == ["done"]
+    for kind in ("mean", "alternating"):
+        assert [(check.name, check.findings) for check in fedbits.check(kind) if check.findings] == []
+    with pytest.raises(fedbits.ConfigError, match="mine"):  # data sets have no checks
+        fedbits.check("mine")

@@ -181,11 +181,12 @@ def test_a_wrong_argument_is_named(wrong, error, words):
     ({"out": 3}, TypeError, "out has a value of the wrong type: 3"),
     ({"threads": "two"}, TypeError, "threads is 'two'; it must be a whole number"),
     ({"threads": 1.5}, TypeError, "threads is 1.5; it must be a whole number"),
+    ({"progress": 3}, TypeError, "progress is 3; it must be a function, True for bars, False for nothing, or None"),
     ({"checkpoint_minutes": "5"}, TypeError, "checkpoint_minutes is '5'; it must be a number"),
 ])
 def test_an_option_out_of_its_range_is_named(options, error, words):
     with pytest.raises(error, match=words):
-        fedbits.run(STUDY, progress=False, **{"out": "out"} | options)
+        fedbits.run(STUDY, **{"out": "out", "progress": False} | options)
     assert not os.path.exists("out")
 
 

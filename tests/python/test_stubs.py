@@ -37,6 +37,7 @@ def test_mypy_accepts_and_refuses_what_the_example_says():
 
 
 def test_the_package_has_no_type_errors():
-    modules = [word for name in ("_toml", "arguments", "compressors", "export", "feedbacks", "models", "needed", "parts", "plot", "progress", "registration", "scenario",
-                                            "simulator", "store", "words") for word in ("-m", f"fedbits.{name}")]
+    names = ("_toml", "arguments", "compressors", "data", "digest", "export", "feedbacks", "models", "needed", "parts", "plot", "progress", "registration",
+             "scenario", "simulator", "store", "words")
+    modules = [word for name in names for word in ("-m", f"fedbits.{name}")]
     assert "Success: no issues found" in mypy(*modules)

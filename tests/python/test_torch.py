@@ -145,7 +145,9 @@ def test_a_gradient_with_nan_is_refused_and_nothing_moves() -> None:
     assert optimizer.rounds == 1
 
 
-def test_what_is_no_compressor_is_refused() -> None:
+def test_what_is_no_compressor_or_no_optimizer_is_refused() -> None:
+    with pytest.raises(TypeError, match="optimizer is of type Sequential; it must be an optimizer of PyTorch, as torch.optim.SGD"):
+        fedbits.torch.Compressed(model_of(), fedbits.TopK(k=1))
     with pytest.raises(TypeError, match="expected a compressor"):
         fedbits.torch.ddp_hook("top_k")
 

@@ -1,13 +1,22 @@
 """Modules of PyTorch as client models."""
 from __future__ import annotations
 
+import functools
+import os
+import pathlib
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="TORCH MISSING: install PyTorch to run the tests of fedbits.torch")
 
+import torch.nn.functional as F  # noqa: E402
+
 import fedbits  # noqa: E402
 import fedbits.torch  # noqa: E402
+from fedbits.digest import digest_of  # noqa: E402
 
 CLIENTS = 5
 
@@ -132,6 +141,129 @@ def test_wrong_modules_are_named(make, error, text) -> None:
         make()
 
 
+# ---- what makes other runs
+
+
+def code_of(module: torch.nn.Module, loss=None, **options) -> str:
+    return fedbits.torch.Model(module, loss, kind="torch_coded", **options)._code()
+
+
+class Options(torch.nn.Module):
+    """Keeps what it is given in an attribute."""
+
+    def __init__(self, value) -> None:
+        super().__init__()
+        self.linear, self.value = torch.nn.Linear(3, 2), value
+        with torch.no_grad():
+            self.linear.weight.fill_(1)
+            self.linear.bias.fill_(0)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x)
+
+
+def weighted(weight):
+    def loss(outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        return weight * torch.nn.functional.cross_entropy(outputs, labels)
+
+    return loss
+
+
+def wrapped(weight):
+    return functools.wraps(F.cross_entropy)(weighted(weight))
+
+
+@pytest.mark.parametrize("one, other", [
+    (torch.nn.CrossEntropyLoss(), torch.nn.CrossEntropyLoss(label_smoothing=0.3)), (wrapped(1.0), wrapped(2.0)),
+    (torch.no_grad()(weighted(1.0)), torch.no_grad()(weighted(2.0))), (F.cross_entropy, F.multi_margin_loss), (None, F.multi_margin_loss),
+    (torch.nn.CrossEntropyLoss(), torch.nn.CrossEntropyLoss(reduction="sum")),
+    (torch.nn.CrossEntropyLoss(weight=torch.ones(2)), torch.nn.CrossEntropyLoss(weight=torch.full((2,), 2.0))),
+    (weighted(1.0), weighted(2.0)), (weighted(torch.ones(1)), weighted(torch.zeros(1))),
+    (lambda o, y, scale=1.0: o, lambda o, y, scale=2.0: o), (lambda o, y: F.relu(o), lambda o, y: F.gelu(o)),
+])
+def test_losses_that_differ_make_other_runs(one, other) -> None:
+    assert code_of(Options(0), one) == code_of(Options(0), one) != code_of(Options(0), other)
+
+
+@pytest.mark.parametrize("one, other", [
+    (1.0, 2.0), ({"depth": 1}, {"depth": 2}), ([1, [2]], [1, [3]]), (torch.relu, torch.tanh), (F.relu, F.gelu), (lambda x: x, lambda x: 2 * x),
+    (torch.float32, torch.float64), (torch.zeros(2), torch.ones(2)), (torch.zeros(2), torch.zeros(2, 1)), (None, "text"), ({1, 2}, {1, 3}),
+    (torch.zeros(2, dtype=torch.bfloat16), torch.ones(2, dtype=torch.bfloat16)), (torch.nn.ReLU, torch.nn.GELU), (torch.nn.ReLU(), torch.nn.GELU()),
+    (torch.nn.Dropout(0.1), torch.nn.Dropout(0.2)), ([torch.nn.Dropout(0.1)], [torch.nn.Dropout(0.2)]),
+])
+def test_attributes_that_differ_make_other_runs(one, other) -> None:
+    assert code_of(Options(one)) == code_of(Options(one)) != code_of(Options(other))
+
+
+def test_what_has_no_meaning_makes_no_other_run() -> None:
+    module = Options(1)
+    before = code_of(module)
+    module.eval()
+    module.register_forward_hook(lambda module, inputs, outputs: None).remove()
+    module.register_state_dict_pre_hook(lambda *given: None) if hasattr(module, "register_state_dict_pre_hook") else None
+    assert code_of(module) == before
+    module.register_forward_hook(lambda module, inputs, outputs: 2 * outputs)
+    assert code_of(module) != before
+
+
+def test_parameters_that_are_one_differ_from_equal_ones() -> None:
+    tied, untied = Options(1), Options(1)
+    tied.other, untied.other = tied.linear, Options(1).linear
+    assert code_of(tied) != code_of(untied)
+
+
+def test_a_module_whose_attribute_cannot_be_read_is_refused() -> None:
+    with pytest.raises(TypeError, match="loss.rows is of type generator, whose value cannot be read"):
+        rows = (i for i in range(3))
+        code_of(Options(1), lambda outputs, labels: rows)
+
+
+def test_a_changed_loss_does_not_get_the_stored_result(tmp_path) -> None:
+    losses = []
+    for smoothing in (0.0, 0.5, 0.0):
+        fedbits.torch.Model(network(), torch.nn.CrossEntropyLoss(label_smoothing=smoothing), kind="torch_smoothed")
+        losses = run(scenario(model={"kind": "torch_smoothed"}, rounds=1), tmp_path).columns("rounds")["train_loss"].astype(float)
+    assert len(set(losses[1::2])) == 2
+
+
+def modules_of_pytorch() -> list[torch.nn.Module]:
+    """Modules that keep more than parameters and numbers."""
+    torch.manual_seed(1)
+    nn = torch.nn
+    return [nn.LSTM(2, 3), nn.MultiheadAttention(4, 2), nn.TransformerEncoderLayer(4, 2), nn.ParameterList([nn.Parameter(torch.zeros(2))]), nn.GRU(2, 2),
+            nn.utils.weight_norm(nn.Linear(2, 2)), nn.utils.parametrizations.orthogonal(nn.Linear(2, 2)), torch.jit.script(nn.Linear(2, 2)),
+            torch.compile(nn.Linear(2, 2)) if hasattr(torch, "compile") else nn.Linear(2, 2)]
+
+
+@pytest.mark.parametrize("place", range(len(modules_of_pytorch())))
+def test_a_parameter_of_any_module_makes_another_run(place) -> None:
+    one, same, other = (modules_of_pytorch()[place] for _ in range(3))
+    with torch.no_grad():
+        next(other.parameters()).view(-1)[-1] += 1
+    assert digest_of(module=one) == digest_of(module=same) != digest_of(module=other)
+
+
+PROGRAM = """
+import sys
+sys.path.insert(0, {here!r})
+import test_torch_model as tests, torch
+for module in tests.modules_of_pytorch():
+    print(tests.digest_of(module=module))
+print(tests.code_of(tests.network(torch.nn.BatchNorm1d(20), torch.nn.Dropout(0.5)), torch.nn.CrossEntropyLoss(weight=torch.ones(2)), initial="reset"))
+print(tests.code_of(tests.Options({{"a": {{"x", "y", "z"}}, "f": torch.relu}}), tests.weighted(torch.float32), predict=lambda x: x in {{"x", "y", "z"}}))
+"""
+
+
+def test_another_process_has_the_same_digest() -> None:
+    here = str(pathlib.Path(__file__).resolve().parent)
+    printed = {subprocess.run([sys.executable, "-c", PROGRAM.format(here=here)], capture_output=True, text=True, check=True,
+                              env=os.environ | {"PYTHONHASHSEED": seed}).stdout for seed in ("1", "2")}
+    assert len(printed) == 1 and len(printed.pop().split()) == 2 + len(modules_of_pytorch())
+
+
+# ---- wrong modules and data
+
+
 class Failing(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -190,3 +322,34 @@ def test_a_data_set_of_pytorch_is_data_of_a_scenario(tmp_path) -> None:
     fedbits.torch.Model(torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.Flatten(), torch.nn.Linear(2, 2)), kind="torch_images")
     store = run(scenario(model={"kind": "torch_images"}, data={"kind": "torch_data"}), tmp_path)
     assert list(store.columns("runs")["status"]) == ["done"]
+
+
+def samples(*tensors):
+    return torch.utils.data.TensorDataset(*tensors)
+
+
+@pytest.mark.parametrize("data, error, text", [
+    (samples(torch.zeros(4, 2), torch.zeros(4), torch.zeros(4)), TypeError, "item 0 of the data set is a tuple of 3; every item must be a pair"),
+    (samples(torch.zeros(4, 2)), TypeError, "item 0 of the data set is a tuple of 1; every item must be a pair"),
+    (torch.zeros(4, 2), TypeError, "item 0 of the data set is a Tensor; every item must be a pair"),
+    (torch.utils.data.DataLoader(samples(torch.zeros(4, 2), torch.zeros(4))), TypeError, "data is of type DataLoader.*give the Dataset that it reads"),
+    (iter([]), TypeError, "data is of type list_iterator; it must be a Dataset of PyTorch"),
+    (samples(torch.zeros(4, 2), torch.zeros(4, 2)), TypeError, r"the label of item 0 has the shape \(2,\)"),
+    ([(torch.zeros(2), 0), (torch.zeros(3), 0)], ValueError, r"items have the shapes \(2,\) and \(3,\)"),
+    ([], ValueError, "no items"),
+])
+def test_wrong_data_sets_are_named(data, error, text) -> None:
+    with pytest.raises(error, match=text):
+        fedbits.torch.dataset("torch_wrong", data)
+
+
+@pytest.mark.parametrize("options, error, text, note", [
+    ({"predict": lambda outputs: outputs}, TypeError, r"predict returned a tensor of the shape \(\d+, 2\); it has to return", "predict"),
+    ({"predict": lambda outputs: 1 / 0}, ZeroDivisionError, "division", "predict"),
+    ({"loss": lambda outputs, labels: None}, TypeError, "loss returned NoneType; the loss has to be a tensor of one number", "loss"),
+])
+def test_what_is_wrong_in_an_evaluation_tells_what_was_called(options, error, text, note, tmp_path) -> None:
+    fedbits.torch.Model(network(), kind="torch_odd", **options)
+    with pytest.raises(error, match=text) as raised:
+        run(scenario(model={"kind": "torch_odd"}), tmp_path)
+    assert any(one.startswith(f"the model 'torch_odd'.{note}(), called in the evaluation of ") for one in raised.value.__notes__)
