@@ -99,7 +99,8 @@ def test_attributes_and_captured_variables_that_change_make_other_runs(tmp_path)
 
     def losses():
         """Returns the loss at the start in each stored run, of which the last may be new."""
-        rounds = rounds_of(scenario(model={"kind": "python_scaled"}, rounds=1), tmp_path)
+        fedbits.run(scenario(model={"kind": "python_scaled"}, rounds=1), out=tmp_path, progress=False)
+        rounds = fedbits.Store(tmp_path).columns("rounds", all_results=True)
         return sorted(rounds["train_loss"].astype(float)[np.asarray(rounds["round"]) == 0] / np.log(2))
 
     assert losses() == losses() == pytest.approx([1])
@@ -359,14 +360,15 @@ def test_arrays_that_change_make_other_runs(tmp_path):
     study = scenario(data={"kind": "python_moving"}, model={"kind": "logistic_regression"}, rounds=1)
 
     def num_runs():
-        return len(fedbits.run(study, out=tmp_path, progress=False).columns("runs")["run"])
+        fedbits.run(study, out=tmp_path, progress=False)
+        return len(fedbits.Store(tmp_path).columns("runs", all_results=True)["run"])
 
     assert num_runs() == num_runs() == 1
     features *= 10
     assert num_runs() == 2
     labels[:30] = 0
     assert num_runs() == 3
-    losses = fedbits.Store(tmp_path).columns("rounds")
+    losses = fedbits.Store(tmp_path).columns("rounds", all_results=True)
     assert len(set(losses["train_loss"].astype(float)[np.asarray(losses["round"]) == 1])) == 3
     features[2, 1] = np.nan
     with pytest.raises(ValueError, match="features has a number that is not finite, in row 2"):
