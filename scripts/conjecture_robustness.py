@@ -48,11 +48,11 @@ def two_level_slopes(differences, levels):
     """Returns {key: Slope} of the paired differences of one pair over two levels, with claims adjusted over all of them."""
     ends = {}
     for line in differences:
-        if line["level"] in levels:
+        if line["level"] in levels and line["difference"]:
             ends.setdefault(key(line), {}).setdefault(line["seed"], {})[line["level"]] = float(line["x"]), float(line["difference"])
     slopes = {}
     for at, seeds in ends.items():
-        pairs = [(found[levels[0]], found[levels[1]]) for found in seeds.values()]
+        pairs = [(found[levels[0]], found[levels[1]]) for found in seeds.values() if len(found) == len(levels)]
         slopes[at] = Slope([(different[1] - alike[1]) / (different[0] - alike[0]) for alike, different in pairs])
     decide(slopes.values())
     return slopes

@@ -46,19 +46,15 @@ def of_mechanism(budget, runs):
 
 
 def of_feedback(budget, runs):
-    lines = [line for line in budget.between if results.difference_of(line) == "differ"]
-    opposite = sum(results.sign_depends(line, budget.slopes) for line in lines)
-    best = {}
+    opposite = sum(results.sign_depends(line, budget.slopes) for line in budget.between)
     by_rest = {}
     for (level, group, method), gap in gaps_of(runs).items():
         labels = dict(zip(results.FACTORS.values(), group))
         if level == DIFFERENT and method == results.pairs_of(budget.slopes)[0][0]:
             rest = tuple(label for key, label in labels.items() if key != "feedback.up")
             by_rest.setdefault(rest, {})[labels["feedback.up"]] = gap
-    for found in by_rest.values():
-        first = min(found, key=found.get)
-        best[first] = best.get(first, 0) + 1
-    counts = listed([f"{figures.FEEDBACKS[name]} in {best.get(name, 0)}" for name in figures.FEEDBACKS])
+    best = [min(found, key=found.get) for found in by_rest.values()]
+    counts = listed([f"{title} in {best.count(name)}" for name, title in figures.FEEDBACKS.items()])
     return (f"**Do not carry a result from one feedback to another.** In {opposite} of {len(budget.between)} comparisons of two feedbacks the slopes have claims "
             f"of opposite signs. With the threshold and the most different clients the smallest gap was reached with {counts} of "
             f"{number_of(len(by_rest), 'setting')} of the other factors.")

@@ -263,7 +263,7 @@ class Walk:
         except Exception as error:  # of any type: the object's own code runs
             raise self.refusal(value) from error
         if isinstance(found, str):
-            place = pickle.whichmodule(value, found)  # type: ignore[attr-defined]  # of which the stubs do not know
+            place = pickle.whichmodule(value, found)  # type: ignore[attr-defined]  # the stubs lack it
             if getattr(sys.modules.get(place), found, None) is not value:
                 raise self.refusal(value)
             return self.word("name", type(value).__module__, found)

@@ -233,7 +233,7 @@ class Partitioner(_Part):
 
     def _numbers_of(self, client: int, rows: Any) -> np.ndarray:
         numbers = np.asarray(rows)
-        if numbers.shape == (0,):  # of which NumPy makes floating point numbers; the core names the client
+        if numbers.shape == (0,):  # NumPy makes floating point numbers of an empty list; the core names the client
             return np.empty(0, np.int64)
         if numbers.ndim != 1 or not np.issubdtype(numbers.dtype, np.integer):
             raise TypeError(f"{type(self).__name__}.split() gives client {client} {reprlib.repr(rows)}; the rows of a client have to be a list of "

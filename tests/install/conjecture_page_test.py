@@ -5,9 +5,11 @@ the plan says on lines made up for each case.
     conjecture_page_test.py SOURCE"""
 import csv
 import lzma
+import math
 import pathlib
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -145,6 +147,21 @@ def check_two_levels():
     print("slopes over two levels and their claims are those of fedbits")
 
 
+def check_holm():
+    """Checks that claims over two levels are adjusted: p-values of Student's t with 29 degrees of freedom by the rule of conjecture_results."""
+    def slope_of(t):
+        values = [1.0, -1.0] * 15
+        return robustness.Slope([one + t * statistics.stdev(values) / math.sqrt(len(values)) for one in values])
+
+    for claims, ts in ((["for", "no claim", "no claim"], (-2.6, 2.2, -2.2)),         # 0.0145 * 3 < 0.05, 0.0359 * 2 > 0.05
+                       (["against", "for", "against"], (2.6, -2.4, 2.1)),            # and 0.0231 * 2 < 0.05, 0.0445 < 0.05
+                       (["no claim", "no claim", "no claim"], (2.4, 2.3, 2.2))):     # 0.0231 * 3 > 0.05
+        slopes = [slope_of(t) for t in ts]
+        robustness.decide(slopes)
+        assert [slope.claim for slope in slopes] == claims, (ts, [(slope.t, slope.claim) for slope in slopes])
+    print("claims over two levels are adjusted by Holm's rule")
+
+
 def check_most_different():
     margin = lambda low, high, p=(1, 1), **more: {"margin": "1.1x", "result_why": results.OF_MARGIN_TEST, "difference_low": str(low), "difference_high": str(high),
                                                   "p_non_inferior_adjusted": p[0], "p_superior_adjusted": p[1], **more}
@@ -203,6 +220,7 @@ check_page()
 check_whole()
 check_intervals()
 check_two_levels()
+check_holm()
 check_most_different()
 check_edges()
 check_counting()

@@ -98,7 +98,7 @@ def test_attributes_and_captured_variables_that_change_make_other_runs(tmp_path)
             return factors[0] * self.table["factor"] * self.number * super().loss(x, rows)
 
     def losses():
-        """Returns the loss at the start in each stored run, of which the last may be new."""
+        """Returns the loss at the start in each stored run; the last run may be new."""
         fedbits.run(scenario(model={"kind": "python_scaled"}, rounds=1), out=tmp_path, progress=False)
         rounds = fedbits.Store(tmp_path).columns("rounds", all_results=True)
         return sorted(rounds["train_loss"].astype(float)[np.asarray(rounds["round"]) == 0] / np.log(2))
