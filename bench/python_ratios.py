@@ -3,10 +3,16 @@
 
     OMP_NUM_THREADS=1 taskset -c CORE PYTHON bench/python_ratios.py build/bench [REPEATS]
 
-PYTHON has fedbits, and PyTorch for the rows that need it. 10 million float32 with a memory of the error, one thread, the processor's clock. Each
-repeat times all of them one after another; printed are medians, and ratios to operator_bench, which has the operator alone. By default the call in
-Python reads the vector once more, so that a NaN is refused before the memory moves; "check" is that pass alone. "trusted" is check=False.
+PYTHON has fedbits, and PyTorch for the rows that need it. 10 million float32 with a memory of the error, one thread, the processor's clock, one
+process: C++ and Python get the same vector. Each repeat times all of them one after another; printed are medians, and of every form the ratio to a
+call in C++ with the same guarantee:
+
+    NumPy, torch   compress() as it is by default, beside the vector read once, the operator, and the message read once. A NaN is refused
+                   before the memory moves.
+    trusted        compress(check=False), beside the operator alone.
+    published      PyTorch, beside the operator alone.
 """
+import ctypes
 import statistics
 import subprocess
 import sys
@@ -15,8 +21,7 @@ import time
 import numpy as np
 
 import fedbits
-from fedbits import _core
-from baseline_turns import Ours
+from fedbits.compressors import _aligned_zeros
 
 try:
     import torch
@@ -27,9 +32,38 @@ except ImportError:
 
 SIZE, K = 10_000_000, 100_000
 START, GRADIENT = (np.float32(0.2) * np.random.default_rng(1).standard_normal((2, SIZE), np.float32))
-# Our name in operator_bench, the compressor, and the operators of PyTorch.
-OPERATORS = {"top_k 1%": fedbits.TopK(ratio=0.01), "qsgd 127, whole": fedbits.QSGD(scaled=False), "qsgd 127, buckets of 512": fedbits.QSGD(scope="bucket", bucket=512),
-             "natural, stochastic": fedbits.Natural(), "ef_sign, whole": fedbits.EFSign()}
+# The compressor in Python, and its kind, its option and its bucket in C++.
+OPERATORS = {"top_k 1%": (fedbits.TopK(ratio=0.01), "top_k", "ratio=0.01", 0),
+             "qsgd 127, whole": (fedbits.QSGD(scaled=False), "qsgd", "scaled=false", 0),
+             "qsgd 127, buckets of 512": (fedbits.QSGD(scope="bucket", bucket=512), "qsgd", "", 512),
+             "natural, stochastic": (fedbits.Natural(), "natural", "", 0),
+             "ef_sign, whole": (fedbits.EFSign(), "ef_sign", "", 0)}
+CHECKS = {"alone": 0, "checked": 2}  # of a call in C++
+
+
+def library(folder):
+    calls = ctypes.CDLL(f"{folder}/liboperator_call.so")
+    calls.operator_open.restype = ctypes.c_void_p
+    calls.operator_open.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_size_t]
+    calls.operator_compress.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_uint32, ctypes.c_int]
+    return calls
+
+
+class InCpp:
+    """The same call in C++, which ctypes adds a microsecond to."""
+
+    def __init__(self, calls, kind, option, bucket, checks):
+        self.calls, self.checks, self.round = calls, checks, 0
+        self.operator = calls.operator_open(kind.encode(), option.encode(), bucket, SIZE)
+        self.error = _aligned_zeros(SIZE, START.dtype)
+
+    def restore(self):
+        np.copyto(self.error, START)
+
+    def __call__(self):
+        self.round += 1
+        if not self.calls.operator_compress(self.operator, GRADIENT.ctypes.data, self.error.ctypes.data, self.round, self.checks):
+            sys.exit("a number is not finite")
 
 
 class InPython:
@@ -85,28 +119,34 @@ def scaled_back(message):
     return norm / 127 * levels.float()
 
 
-class Check:
-    """The pass that refuses a NaN, alone."""
-
-    def __call__(self):
-        _core.require_finite32(GRADIENT)
-
-
 def seconds_of(work):
     begin = time.process_time()
     work()
     return time.process_time() - begin
 
 
-def contenders():
+def contenders(calls):
     """Returns the calls by operator and form."""
-    forms = {name: {"NumPy": InPython(operator, GRADIENT), "trusted": InPython(operator, GRADIENT, check=False)} for name, operator in OPERATORS.items()}
+    forms = {}
+    for name, (compressor, kind, option, bucket) in OPERATORS.items():
+        own = forms[name] = {form: InCpp(calls, kind, option, bucket, checks) for form, checks in CHECKS.items()}
+        own |= {"NumPy": InPython(compressor, GRADIENT), "trusted": InPython(compressor, GRADIENT, check=False)}
+        if torch is not None:
+            own["torch"] = InPython(compressor, torch.from_numpy(GRADIENT))
     if torch is not None:
-        for name, operator in OPERATORS.items():
-            forms[name]["torch"] = InPython(operator, torch.from_numpy(GRADIENT))
         forms["top_k 1%"]["published"] = Published(top_k, scattered)
         forms["qsgd 127, whole"]["published"] = Published(qsgd, scaled_back)
     return forms
+
+
+def seconds_in_turn(works, repeats):
+    """Returns the seconds of every form. The first turn only warms up."""
+    times = {form: [] for form in works}
+    for _ in range(repeats + 1):
+        for form, work in works.items():
+            work.restore()
+            times[form].append(seconds_of(work))
+    return {form: seconds[1:] for form, seconds in times.items()}
 
 
 def import_seconds():
@@ -116,23 +156,14 @@ def import_seconds():
 
 
 def main():
-    ours, repeats = Ours(f"{sys.argv[1]}/operator_bench"), int(sys.argv[2]) if len(sys.argv) > 2 else 9
-    forms = contenders()
+    calls, repeats = library(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 9
     print(f"{'operator':28s} {'form':10s} {'ms':>8s} {'C++ ms':>8s} {'ratio':>7s}")
-    for name, works in forms.items():
-        times = {form: [] for form in works}
-        alone, check = [], []
-        for repeat in range(-1, repeats):
-            alone.append(ours.seconds(name.replace(" ", "_"))[0])
-            check.append(seconds_of(Check()))
-            for form, work in works.items():
-                work.restore()
-                times[form].append(seconds_of(work))
-        alone, check = alone[1:], statistics.median(check[1:])
+    for name, works in contenders(calls).items():
+        times = seconds_in_turn(works, repeats)
         for form, seconds in times.items():
-            ratio = statistics.median(own / floor for own, floor in zip(seconds[1:], alone))
-            print(f"{name:28s} {form:10s} {1e3 * statistics.median(seconds[1:]):8.2f} {1e3 * statistics.median(alone):8.2f} {ratio:7.3f}", flush=True)
-        print(f"{name:28s} {'check':10s} {1e3 * check:8.2f}")
+            floor = times["checked" if form in ("NumPy", "torch") else "alone"]
+            ratio = statistics.median(own / least for own, least in zip(seconds, floor))
+            print(f"{name:28s} {form:10s} {1e3 * statistics.median(seconds):8.2f} {1e3 * statistics.median(floor):8.2f} {ratio:7.3f}", flush=True)
     of_numpy, of_all = import_seconds()
     print(f"import fedbits: {1e3 * of_all:.0f} ms, of which NumPy takes {1e3 * of_numpy:.0f} ms")
 
