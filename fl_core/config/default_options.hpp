@@ -7,8 +7,8 @@
 
 namespace fl {
 
-// Makes Registry::default_options() return `defaults` from now on. Call it from one thread, before any part is made. Throws ConfigError
-// for an unknown part.
+// Makes Registry::default_options() return `defaults` from now on, in all threads. Parts that exist already keep theirs. Throws
+// ConfigError for an unknown part.
 FL_API void set_default_options(const std::string& role, const std::string& name, Options defaults);
 
 }  // namespace fl

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "fl_core/config/meanings.hpp"
 
@@ -18,9 +19,26 @@ struct Entry {
   std::map<Target, std::any> factories;
 };
 
-// Defaults that replace those of the part, by role and name.
-std::map<std::pair<std::string, std::string>, Options>& other_defaults() {
-  static std::map<std::pair<std::string, std::string>, Options> defaults;
+// Defaults that replace those of the part, by role and name. They may be set while others look up.
+class OtherDefaults {
+ public:
+  void set(const std::string& role, const std::string& name, Options defaults) {
+    const std::lock_guard lock(mutex_);
+    defaults_[{role, name}] = std::move(defaults);
+  }
+  [[nodiscard]] std::optional<Options> find(const std::string& role, const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = defaults_.find({role, name});
+    return found == defaults_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::pair<std::string, std::string>, Options> defaults_;
+};
+
+OtherDefaults& other_defaults() {
+  static OtherDefaults defaults;
   return defaults;
 }
 
@@ -147,14 +165,14 @@ const PartInfo& Registry::info(const std::string& role, const std::string& name)
 }
 
 Options Registry::default_options(const std::string& role, const std::string& name) const {
+  if (std::optional<Options> other = other_defaults().find(role, name)) return *std::move(other);
   const std::lock_guard lock(impl_->mutex);
-  const auto other = other_defaults().find({role, name});
-  return other != other_defaults().end() ? other->second : impl_->get(role, name).defaults;
+  return impl_->get(role, name).defaults;
 }
 
 void set_default_options(const std::string& role, const std::string& name, Options defaults) {
   static_cast<void>(Registry::instance().info(role, name));
-  other_defaults()[{role, name}] = std::move(defaults);
+  other_defaults().set(role, name, std::move(defaults));
 }
 
 const std::any& Registry::factory(const std::string& role, const std::string& name, Device device, Precision precision) const {

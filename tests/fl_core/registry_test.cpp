@@ -2,6 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <thread>
+
+#include "fl_core/config/default_options.hpp"
+
 namespace fl {
 namespace {
 
@@ -105,6 +110,25 @@ TEST(Registry, ARoleThatDoesNotExistIsRefusedWithThoseThatDo) {
   EXPECT_THAT(refused([&] { r.add("shape", "circle", kThisDevice, Precision::float32, std::any(1)); }),
               HasSubstr("unknown role \"shape\"; known: compressor, "));
   EXPECT_TRUE(r.names("compresor").empty());
+}
+
+// As when a class of a part is defined in Python while a study runs in another thread.
+TEST(Registry, DefaultsMayBeSetWhileOthersLookUp) {
+  Registry& r = Registry::instance();
+  r.describe({kRole, "strip", "a long rectangle", ""}, Options::of<SquareOptions>());
+  std::atomic<bool> is_over = false;
+  std::atomic<int> looks = 0, torn = 0;
+  std::thread reader([&] {
+    while (!is_over) {
+      const double side = r.default_options(kRole, "strip").as<SquareOptions>().side;
+      if (side != 2 && side != 5 && side != 7) ++torn;
+      ++looks;
+    }
+  });
+  for (int i = 0; looks < 100000; ++i) set_default_options(kRole, "strip", Options::of<SquareOptions>({.side = i % 2 == 0 ? 5.0 : 7.0}));
+  is_over = true;
+  reader.join();
+  EXPECT_EQ(torn, 0);
 }
 
 TEST(Registry, TwoPartsOfOneNameAreRefused) {
