@@ -1,4 +1,5 @@
-"""The page of the study: the figures in docs/conjecture/figures and the generated parts of docs/conjecture.md, from the exports alone.
+"""The page of the study: the figures in docs/conjecture/figures and the generated parts of docs/conjecture.md and docs/conjecture-tables.md, from
+the exports alone.
 
 A part of the page lies between `<!-- begin NAME -->` and `<!-- end NAME -->`. Every number and every conclusion there is computed by the rules of
 docs/conjecture-plan.md; the text outside of these marks is written by hand and has no result in it."""
@@ -14,6 +15,7 @@ import conjecture_results as results
 import conjecture_robustness as robustness
 import conjecture_rules as thumb
 import conjecture_secondary_page as secondary
+import conjecture_tables as tables
 import conjecture_why_figures as why
 from conjecture_answer import answer, listed, margin_text, number_of, paragraph, picture, practice, short_answer, title_of, words_of
 
@@ -150,8 +152,8 @@ def filled(text, parts):
 
 
 def write(page, readme, budgets, both, others):
-    """Draws all figures beside the page and fills its parts and that of the README. `budgets` are the primary one and the second one at uplink bits,
-    `both` is the primary one at bits up and down, `others` are the studies of robustness, of networks, and those without tests."""
+    """Draws all figures beside the page and fills its parts, the page of tables beside it, and that of the README. `budgets` are the primary one and the
+    second one at uplink bits, `both` is the primary one at bits up and down, `others` are the studies of robustness, of networks, and those without tests."""
     first, second = budgets
     folder = page.parent / "conjecture" / "figures"
     folder.mkdir(parents=True, exist_ok=True)
@@ -164,10 +166,13 @@ def write(page, readme, budgets, both, others):
     published = next(study for study in others["robustness"] if study.name == "robust-published")
     reasons = why.write_figures(first.folder, folder)
     readme.write_text(filled(readme.read_text(), {"answer": short_answer(first)}))
-    page.write_text(filled(page.read_text(), {
+    parts, long_tables = tables.separated({
         "answer": answer(first), "practice": practice(first), "rules": thumb.rules(first, runs, published), "slopes": slopes_part(first),
         "mixed": mixed.part(budgets), "margins": margins_part(first), "between": between_part(first), "both": both_directions_part(both, first),
         "second": second_part(second), "secondary": secondary.ratios_part(first, runs, SHORT), "curves": secondary.curves_part(first, SHORT),
         "robustness": robustness.part(others["robustness"], first, beside_core), "networks": robustness.part(others["networks"], first, []),
         "descriptive": descriptive.part(others["descriptive"], first), "why": why.part(reasons, paragraph, picture),
-        "ran": limits.part(budgets, itertools.chain(*others.values()))}))
+        "ran": limits.part(budgets, itertools.chain(*others.values()))})
+    page.write_text(filled(page.read_text(), parts))
+    beside = page.with_name("conjecture-tables.md")
+    beside.write_text(filled(beside.read_text(), {"tables": long_tables}))

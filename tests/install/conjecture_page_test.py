@@ -25,7 +25,7 @@ import conjecture_results as results
 import conjecture_robustness as robustness
 import conjecture_secondary as secondary
 
-PAGE, FIGURES, RESULTS = "docs/conjecture.md", "docs/conjecture/figures", "docs/conjecture/results"
+PAGE, TABLES, FIGURES, RESULTS = "docs/conjecture.md", "docs/conjecture-tables.md", "docs/conjecture/figures", "docs/conjecture/results"
 
 
 def made_in(folder, change=lambda results: None):
@@ -36,6 +36,7 @@ def made_in(folder, change=lambda results: None):
         page = (SOURCE / name).read_text()
         assert "<!-- begin answer -->\n" in page
         (folder / name).write_text(page.replace("<!-- begin answer -->\n", "<!-- begin answer -->\nnot computed\n"))
+    (folder / TABLES).write_text((SOURCE / TABLES).read_text().replace("<!-- begin tables -->\n", "<!-- begin tables -->\nnot computed\n"))
     (folder / FIGURES / "left-over.svg").write_text("")
     subprocess.run([sys.executable, "-B", str(SOURCE / "scripts" / "conjecture.py"), "--root", str(folder), "page"], check=True)
     return folder
@@ -44,7 +45,7 @@ def made_in(folder, change=lambda results: None):
 def check_page():
     with tempfile.TemporaryDirectory() as name:
         copy = made_in(pathlib.Path(name))
-        for page in (PAGE, "README.md"):
+        for page in (PAGE, TABLES, "README.md"):
             assert (copy / page).read_bytes() == (SOURCE / page).read_bytes(), f"{page} is not what `python3 scripts/conjecture.py page` makes"
         made, committed = ({path.name: path.read_bytes() for path in (root / FIGURES).iterdir()} for root in (copy, SOURCE))
         assert sorted(made) == sorted(committed), sorted(set(made) ^ set(committed))
@@ -96,7 +97,7 @@ def check_whole():
     """Checks that the page of a study whose blocks have all run draws conclusions and shows every figure."""
     with tempfile.TemporaryDirectory() as name:
         copy = made_in(pathlib.Path(name), whole)
-        page, drawn = (copy / PAGE).read_text(), [path.name for path in (copy / FIGURES).iterdir()]
+        page, tables, drawn = (copy / PAGE).read_text(), (copy / TABLES).read_text(), [path.name for path in (copy / FIGURES).iterdir()]
     answer = page[page.index("<!-- begin answer -->"):page.index("<!-- end answer -->")]
     assert "Provisional" not in answer and "no conclusion yet" not in answer and "All 4 blocks" in answer, answer
     hidden = [name for name in drawn if f"(conjecture/figures/{name})" not in page]
@@ -110,10 +111,11 @@ def check_whole():
                if not any(f"{block.fixed['data.name']}," in at and at.endswith(f"local.steps={block.fixed['local.steps']}") for at in covered)]
     for name in lacking:
         assert "The fit is older than the exports" in fit and f"`{name}`" in fit, (name, fit)
-    curves = page[page.index("<!-- begin curves -->"):page.index("<!-- end curves -->")]
+    curves = tables[tables.index("## Whole curves"):tables.index("## Bits up and down")]
+    assert "Tables: [Whole curves](conjecture-tables.md#whole-curves)." in page
     assert "Without these end points" not in curves and len(re.findall("^\\| [aw][89]a ", curves, re.MULTILINE)) == 48, curves
     if not all((SOURCE / RESULTS / name / "secondary.csv").exists() for name in conjecture.studies()["5"]):
-        assert "were refused" in curves and "| 0.30 : 0.10 | 0.30 : 0.10 | 10 : 0 | 0.50 (30 : 29) | no median (30 : 29) |" in curves, curves
+        assert "were refused" in page and "| 0.30 : 0.10 | 0.30 : 0.10 | 10 : 0 | 0.50 (30 : 29) | no median (30 : 29) |" in curves, curves
     print(f"a whole study has conclusions and {len(drawn)} figures")
 
 
