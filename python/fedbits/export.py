@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import warnings
 from pathlib import Path
 from typing import Any, Iterator
@@ -66,9 +67,14 @@ def tensorboard(store: Store | str, folder: str | os.PathLike[str]) -> Path:
 
 
 def wandb(store: Store | str, folder: str | os.PathLike[str], *, project: str = "fedbits") -> Path:
-    """Writes a run of Weights & Biases for each run, offline: `wandb sync` sends them later. Returns the folder; needs wandb."""
+    """Writes a run of Weights & Biases for each run, offline, in the place of those that are there: `wandb sync` sends them later.
+
+    Returns the folder; needs wandb.
+    """
     package = needed("wandb", "fedbits.export.wandb")
     for run in _runs(store):
+        for old in (Path(folder) / "wandb").glob(f"offline-run-*-{run.hash}"):
+            shutil.rmtree(old)
         with package.init(mode="offline", dir=str(_made(folder)), project=project, name=run.name, group=run.study, config=run.configuration,
                           id=run.hash, settings=package.Settings(silent=True, console="off", x_disable_stats=True)) as logged:
             for number, values in run.rounds:

@@ -109,6 +109,8 @@ def test_wandb(tmp_path, monkeypatch):
 
     monkeypatch.setenv("WANDB_CACHE_DIR", str(tmp_path / "cache"))
     few = fedbits.run(SMALL, out=tmp_path / "few", progress=False)
+    (former,) = fedbits.export.wandb(few, tmp_path / "logs").glob("wandb/offline-run-*")
+    former = former.rename(former.with_name(former.name.replace("run-2", "run-1", 1)))  # as if written long ago
     folder = fedbits.export.wandb(few, tmp_path / "logs")
     (file,) = folder.glob("wandb/offline-run-*/*.wandb")
     losses = {}
