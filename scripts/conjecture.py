@@ -28,12 +28,7 @@ import sys
 import tomllib
 import typing
 
-import conjecture_descriptive
-import conjecture_mixed
-import conjecture_page
-import conjecture_results
-import conjecture_secondary
-import conjecture_why
+from conjecture_study import descriptive, mixed as mixed_models, page as study_page, results, secondary, why
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "conjecture" / "results"
@@ -43,7 +38,7 @@ PROBLEMS = ("libsvm/a9a", "libsvm/w8a")
 STEPS = (1, 10)
 ROBUSTNESS = ("robust-dirichlet", "robust-quadratics", "robust-momentum", "robust-published")
 NETWORKS = ("network-core", "network-low-rank", "network-grid", "cifar-core")
-DESCRIPTIVE = conjecture_descriptive.BLOCKS
+DESCRIPTIVE = descriptive.BLOCKS
 # At the file's own step size Top-k diverges in one cell of this block, which then has no budget (docs/conjecture-plan.md, the additions).
 CHANGED = {"a9a-1-steps-10": ("local.learning_rate=0.25/L",)}
 
@@ -81,7 +76,7 @@ def studies():
     for budget in BUDGETS:
         names = {f"{problem.split('/')[1]}-{budget}-steps-{steps}": {"data.name": problem, "local.steps": steps} for steps in STEPS for problem in PROBLEMS}
         result[budget] = {name: Block(f"convex-{budget}.toml", fixed, CHANGED.get(name, ())) for name, fixed in names.items()}
-    for name in ROBUSTNESS + NETWORKS + DESCRIPTIVE + conjecture_why.BLOCKS:
+    for name in ROBUSTNESS + NETWORKS + DESCRIPTIVE + why.BLOCKS:
         result[name] = {name: Block(f"{name}.toml")}
     return result
 
@@ -119,11 +114,11 @@ def play(command, fedbits, block, out, more):
 
 def export(fedbits, block, out):
     """Writes the tables of a block that is whole."""
-    kind = conjecture_why if block in conjecture_why.BLOCKS else conjecture_results
+    kind = why if block in why.BLOCKS else results
     try:
         kind.export_block(fedbits, out, RESULTS / block, blocks()[block].num_runs())
         if any(block in studies()[budget] for budget in BUDGETS):
-            conjecture_secondary.export_block(out, RESULTS / block)
+            secondary.export_block(out, RESULTS / block)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1
@@ -133,27 +128,27 @@ def export(fedbits, block, out):
 def tables(study):
     """Prints the tables of a study, of one without tests only the differences."""
     planned = list(studies()[study])
-    if not conjecture_results.blocks_in(RESULTS, planned):
+    if not results.blocks_in(RESULTS, planned):
         print(f"no block of the study {study} is exported", file=sys.stderr)
         return 1
     if study in DESCRIPTIVE:
-        print(conjecture_descriptive.part([exported(ROOT, study)], exported(ROOT, BUDGETS[0])))
+        print(descriptive.part([exported(ROOT, study)], exported(ROOT, BUDGETS[0])))
     else:
-        print(conjecture_results.tables(RESULTS, planned), end="")
+        print(results.tables(RESULTS, planned), end="")
     return 0
 
 
 def mixed(root):
     """Fits the mixed models of all exported blocks of the convex part."""
-    lacking = conjecture_mixed.missing_tool()
+    lacking = mixed_models.missing_tool()
     if lacking:
         print(f"{lacking} is not installed", file=sys.stderr)
         return 1
     folder = root / "docs" / "conjecture" / "results"
     for budget in BUDGETS:
-        names = conjecture_results.blocks_in(folder, studies()[budget])
+        names = results.blocks_in(folder, studies()[budget])
         if names:
-            conjecture_mixed.fit(folder, names, conjecture_mixed.path_of(folder, budget))
+            mixed_models.fit(folder, names, mixed_models.path_of(folder, budget))
     return 0
 
 
@@ -167,14 +162,14 @@ def groups():
 def exported(root, name, bits="up"):
     """Returns what has been exported of a study."""
     planned = studies()[name]
-    return conjecture_page.Study(root / "docs" / "conjecture" / "results", name, list(planned), groups(), bits, next(iter(planned.values())).grids())
+    return study_page.Study(root / "docs" / "conjecture" / "results", name, list(planned), groups(), bits, next(iter(planned.values())).grids())
 
 
 def page(root):
     """Writes the page and its figures."""
     others = {kind: [exported(root, name) for name in names]
               for kind, names in (("robustness", ROBUSTNESS), ("networks", NETWORKS), ("descriptive", DESCRIPTIVE))}
-    conjecture_page.write(root / "docs" / "conjecture.md", root / "README.md", [exported(root, name) for name in BUDGETS],
+    study_page.write(root / "docs" / "conjecture.md", root / "README.md", [exported(root, name) for name in BUDGETS],
                           exported(root, BUDGETS[0], "both"), others)
 
 

@@ -17,7 +17,7 @@ sys.dont_write_bytecode = True
 SOURCE = pathlib.Path(sys.argv[1]).resolve()
 sys.path.insert(0, str(SOURCE / "scripts"))
 import conjecture
-import conjecture_mixed as mixed
+from conjecture_study import mixed
 
 RESULTS = SOURCE / "docs" / "conjecture" / "results"
 TOLERANCES = {"slope": 1e-3, "se": 1e-3, "df": 1e-2, "t": 1e-3, "slope_low": 1e-3, "slope_high": 1e-3}
@@ -38,8 +38,8 @@ def check_committed():
     """Fits those blocks again that the committed tables cover, and compares the numbers."""
     for budget in conjecture.BUDGETS:
         fitted = mixed.read(mixed.path_of(RESULTS, budget))
-        exported = conjecture.conjecture_results.blocks_in(RESULTS, conjecture.studies()[budget])
-        slopes = conjecture.conjecture_results.joined_slopes(RESULTS, exported)
+        exported = conjecture.results.blocks_in(RESULTS, conjecture.studies()[budget])
+        slopes = conjecture.results.joined_slopes(RESULTS, exported)
         covered = [block for block in exported if any(mixed.key(line) in fitted for line in slopes if line["block"] == block)]
         if not fitted:
             continue

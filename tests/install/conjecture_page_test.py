@@ -18,12 +18,7 @@ sys.dont_write_bytecode = True
 SOURCE = pathlib.Path(sys.argv[1]).resolve()
 sys.path.insert(0, str(SOURCE / "scripts"))
 import conjecture
-import conjecture_descriptive as descriptive
-import conjecture_limits_page as limits
-import conjecture_page
-import conjecture_results as results
-import conjecture_robustness as robustness
-import conjecture_secondary as secondary
+from conjecture_study import descriptive, limits_page as limits, results, robustness, secondary
 
 PAGE, TABLES, FIGURES, RESULTS = "docs/conjecture.md", "docs/conjecture-tables.md", "docs/conjecture/figures", "docs/conjecture/results"
 
@@ -150,7 +145,7 @@ def check_two_levels():
 
 
 def check_holm():
-    """Checks that claims over two levels are adjusted: p-values of Student's t with 29 degrees of freedom by the rule of conjecture_results."""
+    """Checks that claims over two levels are adjusted: p-values of Student's t with 29 degrees of freedom by the rule of results.py."""
     def slope_of(t):
         values = [1.0, -1.0] * 15
         return robustness.Slope([one + t * statistics.stdev(values) / math.sqrt(len(values)) for one in values])

@@ -20,8 +20,7 @@ import tempfile
 sys.dont_write_bytecode = True
 FEDBITS, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 sys.path.insert(0, str(SOURCE / "scripts"))
-import conjecture_secondary as secondary
-import conjecture_why
+from conjecture_study import secondary, why
 
 STUDY = """
 name      = "curves"
@@ -112,14 +111,14 @@ def check_arrivals(store, lines):
 
 def check_targets(store, lines):
     """Takes the targets out of an export of the tuning runs, and compares them."""
-    tuning, curves = conjecture_why.store_tables(FEDBITS, store / "tuning")
-    study = {tuple(run[key] for key in secondary.CELL): run for run in conjecture_why.store_tables(FEDBITS, store)[0]}
+    tuning, curves = why.store_tables(FEDBITS, store / "tuning")
+    study = {tuple(run[key] for key in secondary.CELL): run for run in why.store_tables(FEDBITS, store)[0]}
     for line in lines:
         partner = (*(line[key] for key in secondary.CELL[:-1]), secondary.PARTNERS.get(line["compressor.up"], line["compressor.up"]))
         chosen = [run for run in tuning if tuple(run[key] for key in secondary.CELL) == partner and run["stop.bits_up"]
                   and all(run[key] == study[partner][key] for key in ("local.learning_rate", "feedback.up.eta"))]
         assert len({run["seed"] for run in chosen}) == len(chosen) == 3, (partner, chosen)
-        target = statistics.median(conjecture_why.windowed_gap(curves[run["run"]]) for run in chosen)
+        target = statistics.median(why.windowed_gap(curves[run["run"]]) for run in chosen)
         assert math.isclose(float(line["target"]), target, rel_tol=1e-9), (line, target)
     assert len({line["target"] for line in lines}) == 8, "a target is that of a level, a feedback, and a partner"
     print("targets are the medians of the partners' tuning runs")

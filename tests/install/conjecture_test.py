@@ -18,9 +18,7 @@ import tomllib
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(sys.argv[2]).resolve() / "scripts"))
 import conjecture
-import conjecture_descriptive
-import conjecture_results
-import conjecture_why
+from conjecture_study import descriptive, results, why
 
 FEDBITS, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 SCRIPT = SOURCE / "scripts" / "conjecture.py"
@@ -92,14 +90,14 @@ def check_families():
         with_contrasts.write_text(f'#!/bin/sh\nexec "{FEDBITS}" "$@" {" ".join(contrasts)}\n')
         with_contrasts.chmod(0o755)
         try:
-            conjecture_results.export_block(with_contrasts, folder / "store", folder / "results" / "block", 217)
+            results.export_block(with_contrasts, folder / "store", folder / "results" / "block", 217)
         except ValueError as error:
             assert "216 of 217 runs" in str(error), error
         else:
             raise AssertionError("a block without one of its runs was exported")
-        conjecture_results.export_block(with_contrasts, folder / "store", folder / "results" / "block", 216)
-        written = conjecture_results.read_table(folder / "results" / "block" / "slopes.csv.xz")
-        joined = conjecture_results.joined_slopes(folder / "results", ["block"])
+        results.export_block(with_contrasts, folder / "store", folder / "results" / "block", 216)
+        written = results.read_table(folder / "results" / "block" / "slopes.csv.xz")
+        joined = results.joined_slopes(folder / "results", ["block"])
     assert len(written) == len(joined) and any(line["between"] for line in joined), written
     compared = 0
     for line, again in zip(written, joined):
@@ -108,8 +106,8 @@ def check_families():
                 assert abs(float(line[column]) - float(again[column])) <= 1e-12, (column, line, again)
                 compared += 1
         if not line["between"]:
-            assert {"better": "for", "worse": "against", "no claim": "no claim"}[line["verdict"]] == conjecture_results.verdict_of(again), line
-            assert line["result"] == conjecture_results.margin_result_of(again), line
+            assert {"better": "for", "worse": "against", "no claim": "no claim"}[line["verdict"]] == results.verdict_of(again), line
+            assert line["result"] == results.margin_result_of(again), line
     assert any(float(line["p"]) < 0.05 for line in joined), "no slope is steep enough to test an adjustment"
     print(f"{compared} adjusted p-values are those of fedbits")
 
@@ -119,14 +117,14 @@ def check_results():
     folder = SOURCE / "docs" / "conjecture" / "results"
     for study, planned in conjecture.studies().items():
         for name, block in planned.items():
-            if not (folder / name).exists() or name in conjecture_why.BLOCKS:
+            if not (folder / name).exists() or name in why.BLOCKS:
                 continue
-            runs = conjecture_results.read_table(folder / name / "runs.csv.xz")
+            runs = results.read_table(folder / name / "runs.csv.xz")
             assert len({run["run"] for run in runs}) == len(runs) == block.num_runs(), (name, len(runs))
             first = tomllib.loads((SOURCE / "docs" / "conjecture" / block.file).read_text())["seed"]
             assert {int(run["seed"]) for run in runs} == set(range(first, first + block.sweep()["seeds"])), name
             code, text = said("tables", study)
-            assert code == 0 and conjecture_descriptive.TITLES.get(name, name) in text and "has not run" not in text, text
+            assert code == 0 and descriptive.TITLES.get(name, name) in text and "has not run" not in text, text
             print(f"{name}: {len(runs)} runs")
 
 

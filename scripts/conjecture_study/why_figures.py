@@ -1,8 +1,8 @@
-"""The descriptive figures of docs/conjecture.md and their text, from the small tables of scripts/conjecture_why.py."""
+"""The descriptive figures of docs/conjecture.md and their text, from the small tables of scripts/conjecture_study/why.py."""
 import math
 
-from conjecture_figures import FIRST, LAST
-from conjecture_results import markdown
+from conjecture_study.figures import FIRST, LAST
+from conjecture_study.results import markdown
 from svg_charts import Axis, forest_chart, panel_chart, read
 
 LEVEL, METHOD, SHARE, RATE = "partition.percent", "compressor.up", "participation.fraction", "local.learning_rate"

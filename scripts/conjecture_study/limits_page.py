@@ -2,9 +2,8 @@
 import itertools
 import re
 
-import conjecture_figures as figures
-import conjecture_results as results
-from conjecture_answer import listed, number_of, paragraph
+from conjecture_study import figures, results
+from conjecture_study.answer import listed, number_of, paragraph
 
 # The axes that make a cell of tuning.
 CELL = (*results.FACTORS.values(), "partition.percent", "partition.alpha", "data.zeta_sq", "compressor.up")

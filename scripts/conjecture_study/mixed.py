@@ -1,4 +1,4 @@
-"""The mixed model of docs/conjecture-plan.md, a check of sensitivity: fitted by scripts/conjecture_mixed.R, kept in docs/conjecture/results/mixed-*.csv,
+"""The mixed model of docs/conjecture-plan.md, a check of sensitivity: fitted by scripts/conjecture_study/mixed.R, kept in docs/conjecture/results/mixed-*.csv,
 shown by docs/conjecture.md. Only a fit needs R; the page reads the small table."""
 import csv
 import math
@@ -6,10 +6,10 @@ import pathlib
 import shutil
 import subprocess
 
-import conjecture_results as results
-from conjecture_answer import listed, number_of, paragraph, words_of
+from conjecture_study import results
+from conjecture_study.answer import listed, number_of, paragraph, words_of
 
-SCRIPT = pathlib.Path(__file__).resolve().parent / "conjecture_mixed.R"
+SCRIPT = pathlib.Path(__file__).resolve().parent / "mixed.R"
 DECIDED_BY_TESTS = "", results.OF_SLOPE_TEST, "the interval contains zero"
 
 

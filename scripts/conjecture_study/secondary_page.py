@@ -1,10 +1,9 @@
-"""The parts of docs/conjecture.md about secondary end points, from the tables of runs and from scripts/conjecture_secondary.py's."""
+"""The parts of docs/conjecture.md about secondary end points, from the tables of runs and from scripts/conjecture_study/secondary.py's."""
 import csv
 import math
 
-import conjecture_figures as figures
-import conjecture_results as results
-from conjecture_answer import listed, number_of, paragraph, title_of
+from conjecture_study import figures, results
+from conjecture_study.answer import listed, number_of, paragraph, title_of
 
 LEVELS = "100", "0"  # where clients are most alike, and least
 

@@ -1,7 +1,7 @@
-"""The figures of docs/conjecture.md, from lines of the exported slopes and differences (scripts/conjecture_results.py)."""
+"""The figures of docs/conjecture.md, from lines of the exported slopes and differences (scripts/conjecture_study/results.py)."""
 import math
 
-import conjecture_results as results
+from conjecture_study import results
 from svg_charts import WIDTH, Axis, forest_chart, panel_chart
 
 FEEDBACKS = {"ef14": "EF14", "ef21": "EF21", "econtrol": "EControl"}

@@ -2,9 +2,8 @@
 import math
 import statistics
 
-import conjecture_figures as figures
-import conjecture_results as results
-from conjecture_answer import number_of, paragraph
+from conjecture_study import figures, results
+from conjecture_study.answer import number_of, paragraph
 
 BLOCKS = "descriptive-operators", "descriptive-powersgd"
 TITLES = {"descriptive-operators": "Scaled signs and random levels", "descriptive-powersgd": "PowerSGD on a perceptron"}

@@ -1,7 +1,7 @@
 """Why, not only whether: the few numbers behind the descriptive figures of docs/conjecture.md, taken out of stores.
 
 The scenario files docs/conjecture/why-*.toml have the runs. What is kept of each store are small tables in docs/conjecture/results/why-*, which
-scripts/conjecture_why_figures.py draws."""
+scripts/conjecture_study/why_figures.py draws."""
 import csv
 import math
 import pathlib

@@ -3,8 +3,7 @@ and every turn of a sentence is computed from the lines of a study by the rules 
 import math
 import textwrap
 
-import conjecture_figures as figures
-import conjecture_results as results
+from conjecture_study import figures, results
 
 FOR, AGAINST, NONE = results.VERDICTS
 WORDS = {"hard": "the hard threshold", "top-k": "Top-k", "rounding": "absolute rounding", "three-lc": "3LC"}

@@ -2,9 +2,7 @@
 import math
 import statistics
 
-import conjecture_descriptive as descriptive
-import conjecture_figures as figures
-import conjecture_results as results
+from conjecture_study import descriptive, figures, results
 from svg_charts import forest_chart
 
 NAMES = {"robust-dirichlet": "Dirichlet splits", "robust-quadratics": "quadratics", "robust-momentum": "server momentum",

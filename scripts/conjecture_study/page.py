@@ -7,17 +7,9 @@ import itertools
 import math
 import re
 
-import conjecture_descriptive as descriptive
-import conjecture_figures as figures
-import conjecture_limits_page as limits
-import conjecture_mixed as mixed
-import conjecture_results as results
-import conjecture_robustness as robustness
-import conjecture_rules as thumb
-import conjecture_secondary_page as secondary
-import conjecture_tables as tables
-import conjecture_why_figures as why
-from conjecture_answer import answer, listed, margin_text, number_of, paragraph, picture, practice, short_answer, title_of, words_of
+from conjecture_study import (descriptive, figures, limits_page as limits, mixed, results, robustness, rules as thumb, secondary_page as secondary, tables,
+                              why_figures as why)
+from conjecture_study.answer import answer, listed, margin_text, number_of, paragraph, picture, practice, short_answer, title_of, words_of
 
 SHORT = {("hard", "top-k"): "hard", ("rounding", "three-lc"): "rounding"}
 

@@ -3,9 +3,8 @@ tables of the page test."""
 import math
 import statistics
 
-import conjecture_figures as figures
-import conjecture_results as results
-from conjecture_answer import WORDS, listed, margin_counts, number_of, paragraph
+from conjecture_study import figures, results
+from conjecture_study.answer import WORDS, listed, margin_counts, number_of, paragraph
 
 LEVEL, METHOD = "partition.percent", "compressor.up"
 ALIKE, DIFFERENT = "100", "0"  # the percentages of rows that are dealt at random where clients are most alike and least

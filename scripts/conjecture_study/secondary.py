@@ -7,7 +7,7 @@ import sqlite3
 import statistics
 import tomllib
 
-import conjecture_results as results
+from conjecture_study import results
 
 WINDOW = 0.2
 PARTNERS = {"hard": "top-k", "rounding": "three-lc"}
