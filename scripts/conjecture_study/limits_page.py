@@ -95,20 +95,44 @@ def shares_of_budget(budget):
     return {at: sum(found) / len(found) for at, found in shares.items()}
 
 
+LEVELS = {"robust-dirichlet": "alpha = {}", "robust-quadratics": "zeta^2 = {}"}  # of the others: percents
+
+
+def short_pairs(study):
+    """Returns {(group, pair): ["LEVEL (SHARE)"]} of the pairs that are compared at clearly less than the budget, these shares, and the number of cells."""
+    shares = shares_of_budget(study) if study.blocks else {}
+    groups, short = {}, []
+    for (group, pair, level), share in shares.items():
+        if share < ENOUGH:
+            short.append(share)
+            groups.setdefault((group, pair), []).append(f"{LEVELS.get(study.name, '{}%').format(level)} ({100 * share:.0f}%)")
+    return groups, short, len(shares)
+
+
 def short_budgets(budget):
     """Returns a paragraph and a list of the pairs that are compared at clearly less than the budget, nothing if there are none."""
-    shares = shares_of_budget(budget) if budget.blocks else {}
-    short = {at: share for at, share in shares.items() if share < ENOUGH}
+    groups, short, cells = short_pairs(budget)
     if not short:
         return []
-    groups = {}
-    for (group, pair, level), share in short.items():
-        groups.setdefault((group, pair), []).append(f"{level}% ({100 * share:.0f}%)")
-    text = (f"In {len(short)} of {len(shares)} cells of the budget of {budget.name}% a run ended after 1,600 rounds, before it had sent the budget. The plan "
-            f"compares such a pair at the bits that both sent, {100 * min(short.values()):.0f} to {100 * max(short.values()):.0f}% of the budget, although both "
+    text = (f"In {len(short)} of {cells} cells of the budget of {budget.name}% a run ended after 1,600 rounds, before it had sent the budget. The plan "
+            f"compares such a pair at the bits that both sent, {100 * min(short):.0f} to {100 * max(short):.0f}% of the budget, although both "
             "were tuned for all of it. The levels, with the share of the budget:")
     lines = []
     for (group, pair), levels in groups.items():
         at = results.settings_of(group)
         lines.append(f"- {pair[0]} : {pair[1]}, {figures.heading_of(at)}, {figures.FEEDBACKS[at['feedback.up']]}: {', '.join(levels)}")
     return [paragraph(text), "\n".join(lines)]
+
+
+def short_text(study):
+    """Returns one item of a list about the pairs of a smaller study that are compared before the budget, "" if there are none."""
+    groups, short, cells = short_pairs(study)
+    if not short:
+        return ""
+    said = []
+    for (group, pair), levels in groups.items():
+        at = results.settings_of(group)
+        words = [at["data.name"].split("/")[-1]] if "data.name" in at else []
+        said.append(f"{pair[0]} : {pair[1]}, {', '.join([*words, figures.FEEDBACKS[at['feedback.up']], figures.clients_of(at)])}: {', '.join(levels)}")
+    return paragraph(f"in {len(short)} of {cells} cells a run played all its rounds before it had sent the budget, so its pair is compared at the bits that "
+                     f"both sent. The levels, with the share of the budget: {'; '.join(said)}", "- ", "  ")

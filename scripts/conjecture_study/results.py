@@ -224,24 +224,33 @@ def group_cells(line):
     return {TITLES[axis]: label.split("/")[-1] for axis, label in settings_of(line["group"]).items() if axis != between}
 
 
+SHORT_WINDOW = "\u2020"
+
+
+def why_cell(text, why):
+    """Returns what a line shows, with a mark where there are too few evaluations for a claim."""
+    return f"{text} {SHORT_WINDOW}" if " evaluation" in why else text
+
+
 def slope_cells(line):
     """Returns {title: text} of a slope (H1)."""
     return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", "seeds": line["seeds"], "slope": signed(line["slope"]) + ("\\*" if int(line["capped"]) else ""),
-            "95% interval": interval(line["slope_low"], line["slope_high"]), "p (Holm)": p_value(line), "the conjecture": verdict_of(line)}
+            "95% interval": interval(line["slope_low"], line["slope_high"]), "p (Holm)": p_value(line),
+            "the conjecture": why_cell(verdict_of(line), line["why"])}
 
 
 def margin_cells(line):
     """Returns {title: text} of the test at the most heterogeneous level (H2)."""
     what = "log ratio" if line["measure"] == "f_gap" else "difference"
     return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", f"{what} at {line['level']}": signed(line["difference"]),
-            "95% interval": interval(line["difference_low"], line["difference_high"]), f"margin {line['margin']}": shown_of(line)}
+            "95% interval": interval(line["difference_low"], line["difference_high"]), f"margin {line['margin']}": why_cell(shown_of(line), line["result_why"])}
 
 
 def between_cells(line):
     """Returns {title: text} of a difference of slopes (H3)."""
     return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", "feedbacks": line["between"].split("=", 1)[1],
             "difference of slopes": signed(line["slope"]), "95% interval": interval(line["slope_low"], line["slope_high"]),
-            "p (Holm)": p_value(line), "result": difference_of(line)}
+            "p (Holm)": p_value(line), "result": why_cell(difference_of(line), line["why"])}
 
 
 def table(lines, cells):

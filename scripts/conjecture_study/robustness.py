@@ -2,7 +2,7 @@
 import math
 import statistics
 
-from conjecture_study import descriptive, figures, results
+from conjecture_study import descriptive, figures, limits_page as limits, results
 from svg_charts import forest_chart
 
 NAMES = {"robust-dirichlet": "Dirichlet splits", "robust-quadratics": "quadratics", "robust-momentum": "server momentum",
@@ -87,7 +87,11 @@ def study_part(study, core):
     elif study.name.startswith("robust-"):
         said.append("- its problem is not one of the core's, so no group is set beside the core")
     if any(int(line["capped"]) for line in study.slopes):
-        said.append("- \\* rests on end points that are capped at f(x_0) - f\\*, so the true slope is not known")
+        cap = "f(x_0) - f\\*" if study.slopes[0]["measure"] == "f_gap" else "the accuracy of chance"
+        said.append(f"- \\* rests on end points that are capped at {cap}, so the true slope is not known")
+    if any(" evaluation" in line["why"] + line["result_why"] for line in study.slopes):
+        said.append(f"- {results.SHORT_WINDOW} has fewer than five evaluations in the last fifth of the bits that both sent, so the plan allows no claim")
+    said += filter(None, [limits.short_text(study)])
     tables = [results.table(study.slopes, results.slope_cells), results.table(study.slopes, results.margin_cells)]
     return "\n\n".join([heading, "\n".join(said), *tables, *filter(None, [results.table(study.between, results.between_cells)])])
 
