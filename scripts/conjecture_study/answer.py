@@ -6,7 +6,10 @@ import textwrap
 from conjecture_study import figures, results
 
 FOR, AGAINST, NONE = results.VERDICTS
-WORDS = {"hard": "the hard threshold", "top-k": "Top-k", "rounding": "absolute rounding", "three-lc": "3LC"}
+WORDS = {"hard": "the hard threshold", "top-k": "Top-k", "rounding": "absolute rounding", "three-lc": "3LC", "low-rank": "absolute low rank",
+         "rank-r": "a fixed rank"}
+
+NETWORKS = {"network-core": "perceptron", "network-low-rank": "small perceptron", "network-grid": "perceptron, whole grid", "cifar-core": "small CNN"}
 
 
 def words_of(pair):
@@ -98,10 +101,24 @@ def state_text(budget):
             "P-values are adjusted over the part of the family that has run, and the plan draws no conclusion from a part.")
 
 
-def answer(budget):
-    """Returns the first part of the page: the state, and a conclusion for each pair."""
+def networks_text(studies):
+    """Returns what the studies of networks that have run found, "" before the first one."""
+    said = []
+    for study in studies:
+        for pair in results.pairs_of(study.slopes):
+            lines = results.of_pair(study.slopes, pair)
+            counted = results.counts(lines)
+            said.append(f"{words_of(pair)} ({NETWORKS[study.name]}): a claim for the conjecture in {counted[FOR]}, against it in {counted[AGAINST]} and none in "
+                        f"{counted[NONE]} of {number_of(len(lines), 'group')}, and where clients differ most {margin_text(lines)}")
+    if not said:
+        return ""
+    return paragraph(f"**On networks**, by the accuracy at two levels, in small studies that are no part of these conclusions: {'; '.join(said)}.", "- ", "  ")
+
+
+def answer(budget, networks):
+    """Returns the first part of the page: the state, a conclusion for each pair, and what networks showed."""
     conclusions = [paragraph(conclusion_text(budget, pair), "- ", "  ") for pair in results.pairs_of(budget.slopes)]
-    return paragraph(state_text(budget)) + "\n\n" + "\n".join(conclusions)
+    return paragraph(state_text(budget)) + "\n\n" + "\n".join(filter(None, [*conclusions, networks_text(networks)]))
 
 
 def short_answer(budget):

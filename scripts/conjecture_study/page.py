@@ -102,7 +102,7 @@ def second_part(budget):
     kinds = {"slopes": "Slopes", "ratios": "Log ratio of gaps", "margins": "Ratio of gaps at 0%", "between": "Differences of slopes between feedbacks"}
     pictures = [picture(f"{kind}-{short}-{budget.name}", f"{text} of {words_of(pair)} at the budget of {budget.name}%")
                 for kind, text in kinds.items() for pair, short in SHORT.items()]
-    return "\n\n".join([answer(budget), *pictures, factor_table(budget), results.table(budget.slopes, results.slope_cells),
+    return "\n\n".join([answer(budget, []), *pictures, factor_table(budget), results.table(budget.slopes, results.slope_cells),
                         results.table(budget.slopes, results.margin_cells), results.table(budget.between, results.between_cells)])
 
 
@@ -159,7 +159,7 @@ def write(page, readme, budgets, both, others):
     reasons = why.write_figures(first.folder, folder)
     readme.write_text(filled(readme.read_text(), {"answer": short_answer(first)}))
     parts, long_tables = tables.separated({
-        "answer": answer(first), "practice": practice(first), "rules": thumb.rules(first, runs, published), "slopes": slopes_part(first),
+        "answer": answer(first, others["networks"]), "practice": practice(first), "rules": thumb.rules(first, runs, published), "slopes": slopes_part(first),
         "mixed": mixed.part(budgets), "margins": margins_part(first), "between": between_part(first), "both": both_directions_part(both, first),
         "second": second_part(second), "secondary": secondary.ratios_part(first, runs, SHORT), "curves": secondary.curves_part(first, SHORT),
         "robustness": robustness.part(others["robustness"], first, beside_core), "networks": robustness.part(others["networks"], first, []),
