@@ -1,8 +1,11 @@
 // An operator of the core behind C functions, as a shared library: one process then times the same call on the same vectors from C++ and
 // from Python. python_ratios.py loads it.
-#include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "compressors/codec/finite.hpp"
 #include "compressors/conversation.hpp"

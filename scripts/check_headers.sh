@@ -3,8 +3,7 @@
 #
 #   scripts/check_headers.sh [FILE ...]     default: every tracked header but those that a source of the library includes before
 #                                           anything else, which the build has compiled alone by that, and those of python/, which
-#                                           need nanobind, and those of the Python
-#                                           package, which need nanobind
+#                                           need nanobind
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/steps.sh
