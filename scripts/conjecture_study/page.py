@@ -95,14 +95,27 @@ def between_part(budget):
                         results.table(budget.between, results.between_cells)])
 
 
-def second_part(budget):
+def beside(lines, primary, pair):
+    """Returns in how many groups a pair has the claim of the primary study, and in how many the opposite one."""
+    of_primary = {line["group"]: results.verdict_of(line) for line in results.of_pair(primary.slopes, pair)}
+    shared = [(results.verdict_of(line), of_primary[line["group"]]) for line in lines if line["group"] in of_primary]
+    return sum(one == other for one, other in shared), sum({one, other} == {"for", "against"} for one, other in shared)
+
+
+def second_part(budget, primary):
     """Returns the second study of the same questions, at the small budget."""
     if not budget.blocks:
         return f"No block of the budget of {budget.name}% has run."
     kinds = {"slopes": "Slopes", "ratios": "Log ratio of gaps", "margins": "Ratio of gaps at 0%", "between": "Differences of slopes between feedbacks"}
     pictures = [picture(f"{kind}-{short}-{budget.name}", f"{text} of {words_of(pair)} at the budget of {budget.name}%")
                 for kind, text in kinds.items() for pair, short in SHORT.items()]
-    return "\n\n".join([answer(budget, []), *pictures, factor_table(budget), results.table(budget.slopes, results.slope_cells),
+    said = []
+    for pair in results.pairs_of(budget.slopes):
+        lines = results.of_pair(budget.slopes, pair)
+        same, opposite = beside(lines, primary, pair)
+        said.append(f"that of {words_of(pair)} is the same in {same} and the opposite in {opposite} of {number_of(len(lines), 'group')}")
+    compared = paragraph(f"Beside the claims at the budget of {primary.name}%, {listed(said)}; in the others one of the two makes no claim.")
+    return "\n\n".join([answer(budget, []), compared, *pictures, factor_table(budget), results.table(budget.slopes, results.slope_cells),
                         results.table(budget.slopes, results.margin_cells), results.table(budget.between, results.between_cells)])
 
 
@@ -110,10 +123,8 @@ def both_directions_part(budget, primary):
     """Returns the slopes at bits up and down together, which are secondary, and how many claims are those at uplink bits."""
     said = []
     for pair in results.pairs_of(budget.slopes):
-        of_primary = {line["group"]: results.verdict_of(line) for line in results.of_pair(primary.slopes, pair)}
         lines = results.of_pair(budget.slopes, pair)
-        same = sum(results.verdict_of(line) == of_primary[line["group"]] for line in lines)
-        opposite = sum({results.verdict_of(line), of_primary[line["group"]]} == {"for", "against"} for line in lines)
+        same, opposite = beside(lines, primary, pair)
         said.append(f"{results.count_line(pair, lines)}; the claim at uplink bits in {same}, the opposite one in {opposite}")
     return "\n\n".join(["\n".join(said), results.table(budget.slopes, results.slope_cells)])
 
@@ -161,7 +172,7 @@ def write(page, readme, budgets, both, others):
     parts, long_tables = tables.separated({
         "answer": answer(first, others["networks"]), "practice": practice(first), "rules": thumb.rules(first, runs, published), "slopes": slopes_part(first),
         "mixed": mixed.part(budgets), "margins": margins_part(first), "between": between_part(first), "both": both_directions_part(both, first),
-        "second": second_part(second), "secondary": secondary.ratios_part(first, runs, SHORT), "curves": secondary.curves_part(first, SHORT),
+        "second": second_part(second, first), "secondary": secondary.ratios_part(first, runs, SHORT), "curves": secondary.curves_part(first, SHORT),
         "robustness": robustness.part(others["robustness"], first, beside_core), "networks": robustness.part(others["networks"], first, []),
         "descriptive": descriptive.part(others["descriptive"], first), "why": why.part(reasons, paragraph, picture),
         "ran": limits.part(budgets, itertools.chain(*others.values()))})
