@@ -101,6 +101,23 @@ def state_text(budget):
             "P-values are adjusted over the part of the family that has run, and the plan draws no conclusion from a part.")
 
 
+def beside(lines, primary, pair):
+    """Returns in how many groups a pair has the claim of the primary study, and in how many the opposite one."""
+    of_primary = {line["group"]: results.verdict_of(line) for line in results.of_pair(primary.slopes, pair)}
+    shared = [(results.verdict_of(line), of_primary[line["group"]]) for line in lines if line["group"] in of_primary]
+    return sum(one == other for one, other in shared), sum({one, other} == {FOR, AGAINST} for one, other in shared)
+
+
+def budgets_text(budget, primary):
+    """Returns how the claims of another budget agree with those of the primary one."""
+    said = []
+    for pair in results.pairs_of(budget.slopes):
+        lines = results.of_pair(budget.slopes, pair)
+        same, opposite = beside(lines, primary, pair)
+        said.append(f"that of {words_of(pair)} is the same in {same} and the opposite in {opposite} of {number_of(len(lines), 'group')}")
+    return f"Beside the claims at the budget of {primary.name}%, {listed(said)}; in the others one of the two makes no claim."
+
+
 def networks_text(studies):
     """Returns what the studies of networks that have run found, "" before the first one."""
     said = []
@@ -115,10 +132,12 @@ def networks_text(studies):
     return paragraph(f"**On networks**, by the accuracy at two levels, in small studies that are no part of these conclusions: {'; '.join(said)}.", "- ", "  ")
 
 
-def answer(budget, networks):
-    """Returns the first part of the page: the state, a conclusion for each pair, and what networks showed."""
-    conclusions = [paragraph(conclusion_text(budget, pair), "- ", "  ") for pair in results.pairs_of(budget.slopes)]
-    return paragraph(state_text(budget)) + "\n\n" + "\n".join(filter(None, [*conclusions, networks_text(networks)]))
+def answer(budget, second=None, networks=()):
+    """Returns the first part of the page: the state, a conclusion for each pair, and what another budget and networks showed."""
+    said = [paragraph(conclusion_text(budget, pair), "- ", "  ") for pair in results.pairs_of(budget.slopes)]
+    if second is not None and second.blocks:
+        said.append(paragraph(f"**At a budget of {second.name}%**: {budgets_text(second, budget)[0].lower()}{budgets_text(second, budget)[1:]}", "- ", "  "))
+    return paragraph(state_text(budget)) + "\n\n" + "\n".join(filter(None, [*said, networks_text(networks)]))
 
 
 def short_answer(budget):

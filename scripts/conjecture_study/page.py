@@ -9,7 +9,7 @@ import re
 
 from conjecture_study import (descriptive, figures, limits_page as limits, mixed, results, robustness, rules as thumb, secondary_page as secondary, tables,
                               why_figures as why)
-from conjecture_study.answer import answer, listed, margin_text, number_of, paragraph, picture, practice, short_answer, title_of, words_of
+from conjecture_study.answer import answer, beside, budgets_text, listed, margin_text, number_of, paragraph, picture, practice, short_answer, title_of, words_of
 
 SHORT = {("hard", "top-k"): "hard", ("rounding", "three-lc"): "rounding"}
 
@@ -95,13 +95,6 @@ def between_part(budget):
                         results.table(budget.between, results.between_cells)])
 
 
-def beside(lines, primary, pair):
-    """Returns in how many groups a pair has the claim of the primary study, and in how many the opposite one."""
-    of_primary = {line["group"]: results.verdict_of(line) for line in results.of_pair(primary.slopes, pair)}
-    shared = [(results.verdict_of(line), of_primary[line["group"]]) for line in lines if line["group"] in of_primary]
-    return sum(one == other for one, other in shared), sum({one, other} == {"for", "against"} for one, other in shared)
-
-
 def second_part(budget, primary):
     """Returns the second study of the same questions, at the small budget."""
     if not budget.blocks:
@@ -109,13 +102,7 @@ def second_part(budget, primary):
     kinds = {"slopes": "Slopes", "ratios": "Log ratio of gaps", "margins": "Ratio of gaps at 0%", "between": "Differences of slopes between feedbacks"}
     pictures = [picture(f"{kind}-{short}-{budget.name}", f"{text} of {words_of(pair)} at the budget of {budget.name}%")
                 for kind, text in kinds.items() for pair, short in SHORT.items()]
-    said = []
-    for pair in results.pairs_of(budget.slopes):
-        lines = results.of_pair(budget.slopes, pair)
-        same, opposite = beside(lines, primary, pair)
-        said.append(f"that of {words_of(pair)} is the same in {same} and the opposite in {opposite} of {number_of(len(lines), 'group')}")
-    compared = paragraph(f"Beside the claims at the budget of {primary.name}%, {listed(said)}; in the others one of the two makes no claim.")
-    return "\n\n".join([answer(budget, []), compared, *pictures, factor_table(budget), results.table(budget.slopes, results.slope_cells),
+    return "\n\n".join([answer(budget), paragraph(budgets_text(budget, primary)), *pictures, factor_table(budget), results.table(budget.slopes, results.slope_cells),
                         results.table(budget.slopes, results.margin_cells), results.table(budget.between, results.between_cells)])
 
 
@@ -170,7 +157,7 @@ def write(page, readme, budgets, both, others):
     reasons = why.write_figures(first.folder, folder)
     readme.write_text(filled(readme.read_text(), {"answer": short_answer(first)}))
     parts, long_tables = tables.separated({
-        "answer": answer(first, others["networks"]), "practice": practice(first), "rules": thumb.rules(first, runs, published), "slopes": slopes_part(first),
+        "answer": answer(first, second, others["networks"]), "practice": practice(first), "rules": thumb.rules(first, second, runs, published), "slopes": slopes_part(first),
         "mixed": mixed.part(budgets), "margins": margins_part(first), "between": between_part(first), "both": both_directions_part(both, first),
         "second": second_part(second, first), "secondary": secondary.ratios_part(first, runs, SHORT), "curves": secondary.curves_part(first, SHORT),
         "robustness": robustness.part(others["robustness"], first, beside_core), "networks": robustness.part(others["networks"], first, []),

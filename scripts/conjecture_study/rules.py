@@ -4,7 +4,7 @@ import math
 import statistics
 
 from conjecture_study import figures, results
-from conjecture_study.answer import WORDS, listed, margin_counts, number_of, paragraph
+from conjecture_study.answer import WORDS, beside, listed, margin_counts, number_of, paragraph
 
 LEVEL, METHOD = "partition.percent", "compressor.up"
 ALIKE, DIFFERENT = "100", "0"  # the percentages of rows that are dealt at random where clients are most alike and least
@@ -44,7 +44,7 @@ def of_mechanism(budget, runs):
             "clients are alike, with four times the tuning candidates of 3LC and Top-k. Do not infer the same for another operator of its class.")
 
 
-def of_feedback(budget, runs):
+def of_feedback(budget, second, runs):
     opposite = sum(results.sign_depends(line, budget.slopes) for line in budget.between)
     by_rest = {}
     for (level, group, method), gap in gaps_of(runs).items():
@@ -54,9 +54,13 @@ def of_feedback(budget, runs):
             by_rest.setdefault(rest, {})[labels["feedback.up"]] = gap
     best = [min(found, key=found.get) for found in by_rest.values()]
     counts = listed([f"{title} in {best.count(name)}" for name, title in figures.FEEDBACKS.items()])
-    return (f"**Do not carry a result from one feedback to another.** In {opposite} of {len(budget.between)} comparisons of two feedbacks the slopes have claims "
+    turned = ""
+    if second.blocks:
+        opposed = sum(beside(results.of_pair(second.slopes, pair), budget, pair)[1] for pair in results.pairs_of(second.slopes))
+        turned = f" At a budget of {second.name}% the claim of {opposed} of {number_of(len(second.slopes), 'group')} is the opposite of that at {budget.name}%."
+    return (f"**Do not carry a result from one feedback or budget to another.** In {opposite} of {len(budget.between)} comparisons of two feedbacks the slopes have claims "
             f"of opposite signs. With the threshold and the most different clients the smallest gap was reached with {counts} of "
-            f"{number_of(len(by_rest), 'setting')} of the other factors.")
+            f"{number_of(len(by_rest), 'setting')} of the other factors.{turned}")
 
 
 def changed_text(runs):
@@ -84,6 +88,6 @@ def of_tuning(budget, runs, published):
     return text + changed_text(runs)
 
 
-def rules(budget, runs, published):
-    texts = of_mechanism(budget, runs), of_feedback(budget, runs), of_tuning(budget, runs, published)
+def rules(budget, second, runs, published):
+    texts = of_mechanism(budget, runs), of_feedback(budget, second, runs), of_tuning(budget, runs, published)
     return "\n".join(paragraph(text, f"{i}. ", "   ") for i, text in enumerate(texts, 1))
