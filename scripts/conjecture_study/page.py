@@ -102,8 +102,9 @@ def second_part(budget, primary):
     kinds = {"slopes": "Slopes", "ratios": "Log ratio of gaps", "margins": "Ratio of gaps at 0%", "between": "Differences of slopes between feedbacks"}
     pictures = [picture(f"{kind}-{short}-{budget.name}", f"{text} of {words_of(pair)} at the budget of {budget.name}%")
                 for kind, text in kinds.items() for pair, short in SHORT.items()]
-    return "\n\n".join([answer(budget), paragraph(budgets_text(budget, primary)), *pictures, factor_table(budget), results.table(budget.slopes, results.slope_cells),
-                        results.table(budget.slopes, results.margin_cells), results.table(budget.between, results.between_cells)])
+    tables_of_all = [results.table(budget.slopes, results.slope_cells), results.table(budget.slopes, results.margin_cells),
+                     results.table(budget.between, results.between_cells)]
+    return "\n\n".join([answer(budget), paragraph(budgets_text(budget, primary)), *pictures, factor_table(budget), *tables_of_all])
 
 
 def both_directions_part(budget, primary):

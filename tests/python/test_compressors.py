@@ -280,3 +280,15 @@ def test_a_memory_of_another_vector_is_refused():
     fedbits.TopK(k=1).compress(MATRIX, memory=memory)
     with pytest.raises(ValueError, match="of a vector with 1536 numbers"):
         fedbits.TopK(k=1).compress(MATRIX[:2], memory=memory)
+
+
+@pytest.mark.parametrize("place", [0, 2**20 - 1, 2**20, 2 * 2**20 + 4, 2 * 2**20 + 5 + 2**19])
+def test_a_nan_anywhere_in_a_long_vector_is_refused_before_the_memory_moves(place):
+    size = 2 * 2**20 + 6 + 2**19  # is read in pieces of 2**20 numbers
+    memory, vector = fedbits.Memory(), np.ones(size, np.float32)
+    fedbits.TopK(ratio=0.01).compress(vector, memory=memory)
+    before = memory.error.copy()
+    vector[place] = np.nan
+    with pytest.raises(fedbits.Error, match=f"not finite at place {place}$"):
+        fedbits.TopK(ratio=0.01).compress(vector, memory=memory)
+    assert np.array_equal(memory.error, before)
