@@ -170,7 +170,7 @@ def page(root):
     others = {kind: [exported(root, name) for name in names]
               for kind, names in (("robustness", ROBUSTNESS), ("networks", NETWORKS), ("descriptive", DESCRIPTIVE))}
     study_page.write(root / "docs" / "conjecture.md", root / "README.md", [exported(root, name) for name in BUDGETS],
-                          exported(root, BUDGETS[0], "both"), others)
+                     [exported(root, name, "both") for name in BUDGETS], others)
 
 
 def main():

@@ -40,7 +40,7 @@ def picture(name, text, folder="conjecture"):
 
 # What each result at the most different clients says of the absolute operator.
 RESULT_WORDS = {"superior": "better in {}", "non-inferior": "at least as good within the margin in {} more", "worse": "worse by more than the margin in {}",
-                "undecided": "undecided in {}"}
+                "undecided": "undecided in {}", "not comparable": "not comparable in {}, for want of evaluations at the bits that both sent"}
 
 
 def margin_counts(lines):
@@ -53,15 +53,22 @@ def margin_text(lines):
     return listed([RESULT_WORDS[kind].format(count) for kind, count in margin_counts(lines).items() if count])
 
 
-def verdict_text(counted):
+def verdict_text(lines):
+    counted = results.counts(lines)
     return (f"the slope has a claim for the conjecture in {number_of(counted[FOR], 'group')}, against it in {counted[AGAINST]}, "
-            f"and no claim in {counted[NONE]}")
+            f"and no claim in {counted[NONE]}{short_windows_text(lines)}")
+
+
+def short_windows_text(lines):
+    """Returns how many groups have no claim because their end points rest on too few evaluations, "" if none has."""
+    short = sum(results.has_short_window(line) for line in lines)
+    return f" ({short} of them for want of evaluations at the bits that both sent)" if short else ""
 
 
 def conclusion_text(budget, pair):
     """Returns the plan's conclusion for a pair."""
     lines = results.of_pair(budget.slopes, pair)
-    said = verdict_text(results.counts(lines))
+    said = verdict_text(lines)
     kind = results.conclusion_of(lines, len(budget.groups))
     name = f"**{title_of(pair)}**"
     if kind == "open":
@@ -83,13 +90,16 @@ def label_text(factor, label):
 
 
 def separation_text(lines):
-    """Returns which factors separate the claims: all labels but those with the most frequent claim are named."""
-    factors, verdicts = results.separating_factors(lines)
+    """Returns which factors tell the claims for from the claims against, with the counts for each combination of their labels."""
+    factors, counted = results.separating_factors(lines)
     if not factors:
-        return "No factor and no two factors separate these groups; a table below counts them by factor."
-    usual = max(results.VERDICTS, key=list(verdicts.values()).count)
-    others = [f"{verdict} {' '.join(label_text(*pair) for pair in zip(factors, labels))}" for labels, verdict in verdicts.items() if verdict != usual]
-    return f"{listed(list(factors)).capitalize()} separate{'' if len(factors) > 1 else 's'} them: {'; '.join(others)}; otherwise {usual}."
+        return "No factor and no two factors tell the claims for from the claims against; a table below counts them by factor."
+    words = {FOR: "for", AGAINST: "against", NONE: "without a claim"}
+    said = []
+    for labels, found in counted.items():
+        where = " ".join(label_text(*pair) for pair in zip(factors, labels))
+        said.append(f"{where} {listed([f'{count} {words[verdict]}' for verdict, count in found.items() if count])}")
+    return f"{listed(list(factors)).capitalize()} tell{'' if len(factors) > 1 else 's'} the claims for from the claims against: {'; '.join(said)}."
 
 
 def state_text(budget):
@@ -101,21 +111,34 @@ def state_text(budget):
             "P-values are adjusted over the part of the family that has run, and the plan draws no conclusion from a part.")
 
 
+class Agreement:
+    """How the verdicts of two analyses agree: in how many groups both have the same claim, none of them has a claim, one of them has none, and their
+    claims are opposite ones."""
+
+    def __init__(self, verdicts):
+        found = list(verdicts)
+        self.same = sum(one == other != NONE for one, other in found)
+        self.neither = sum(one == other == NONE for one, other in found)
+        self.opposite = sum({one, other} == {FOR, AGAINST} for one, other in found)
+        self.one_without = len(found) - self.same - self.neither - self.opposite
+        self.total = len(found)
+
+    def text(self):
+        return (f"the same claim in {self.same} of {number_of(self.total, 'group')}, the opposite one in {self.opposite}, one of the two without a claim in "
+                f"{self.one_without}, and both in {self.neither}")
+
+
 def beside(lines, primary, pair):
-    """Returns in how many groups a pair has the claim of the primary study, and in how many the opposite one."""
+    """Returns how the verdicts of a pair agree with those of the primary study."""
     of_primary = {line["group"]: results.verdict_of(line) for line in results.of_pair(primary.slopes, pair)}
-    shared = [(results.verdict_of(line), of_primary[line["group"]]) for line in lines if line["group"] in of_primary]
-    return sum(one == other for one, other in shared), sum({one, other} == {FOR, AGAINST} for one, other in shared)
+    return Agreement((results.verdict_of(line), of_primary[line["group"]]) for line in lines if line["group"] in of_primary)
 
 
 def budgets_text(budget, primary):
     """Returns how the claims of another budget agree with those of the primary one."""
-    said = []
-    for pair in results.pairs_of(budget.slopes):
-        lines = results.of_pair(budget.slopes, pair)
-        same, opposite = beside(lines, primary, pair)
-        said.append(f"that of {words_of(pair)} is the same in {same} and the opposite in {opposite} of {number_of(len(lines), 'group')}")
-    return f"Beside the claims at the budget of {primary.name}%, {listed(said)}; in the others one of the two makes no claim."
+    pairs = results.pairs_of(budget.slopes)
+    said = [f"{words_of(pair)} has {beside(results.of_pair(budget.slopes, pair), primary, pair).text()}" for pair in pairs]
+    return f"Compared with the budget of {primary.name}%, {'; '.join(said)}."
 
 
 def networks_text(studies):
@@ -125,22 +148,32 @@ def networks_text(studies):
         for pair in results.pairs_of(study.slopes):
             lines = results.of_pair(study.slopes, pair)
             counted = results.counts(lines)
-            said.append(f"{words_of(pair)} ({NETWORKS[study.name]}): a claim for the conjecture in {counted[FOR]}, against it in {counted[AGAINST]} and none in "
-                        f"{counted[NONE]} of {number_of(len(lines), 'group')}, and where clients differ most {margin_text(lines)}")
+            said.append(f"{words_of(pair)} ({NETWORKS[study.name]}): of {number_of(len(lines), 'group')} a claim for the conjecture in {counted[FOR]}, against it in "
+                        f"{counted[AGAINST]} and none in {counted[NONE]}{short_windows_text(lines)}; where clients differ most {margin_text(lines)}"
+                        f"{at_chance_text(pair, lines)}")
     if not said:
         return ""
-    return paragraph(f"**On networks**, by the accuracy at two levels, in small studies that are no part of these conclusions: {'; '.join(said)}.", "- ", "  ")
+    head = paragraph("**On networks**, by the accuracy on test rows, in small studies that are no part of these conclusions:", "- ", "  ")
+    return "\n".join([head, *(paragraph(f"{text[0].upper()}{text[1:]}.", "  - ", "    ") for text in said)])
 
 
-def answer(budget, second=None, networks=()):
-    """Returns the first part of the page: the state, a conclusion for each pair, and what another budget and networks showed."""
+def at_chance_text(pair, lines):
+    """Returns in how many of the groups in which the absolute operator is better its partner has runs that learned nothing, "" if in none."""
+    count = sum(results.shown_of(line) == "superior" and line["capped_partner"] > 0 for line in lines)
+    return f"; in {count} of the groups in which it is better, runs of {WORDS[pair[1]]} end at the accuracy of chance" if count else ""
+
+
+def answer(budget, second=None, robustness="", networks=()):
+    """Returns the first part of the page: the state, a conclusion for each pair, and what another budget, other conditions and networks showed."""
     said = [paragraph(conclusion_text(budget, pair), "- ", "  ") for pair in results.pairs_of(budget.slopes)]
     if second is not None and second.blocks:
-        said.append(paragraph(f"**At a budget of {second.name}%**: {budgets_text(second, budget)[0].lower()}{budgets_text(second, budget)[1:]}", "- ", "  "))
+        said.append(paragraph(f"**At a budget of {second.name}%.** {budgets_text(second, budget)}", "- ", "  "))
+    if robustness:
+        said.append(paragraph(f"**Under other conditions.** {robustness}", "- ", "  "))
     return paragraph(state_text(budget)) + "\n\n" + "\n".join(filter(None, [*said, networks_text(networks)]))
 
 
-def short_answer(budget):
+def short_answer(budget, second):
     """Returns the answer in two sentences and one picture, for the README."""
     parts, better, kinds = [], [], {}
     for pair in results.pairs_of(budget.slopes):
@@ -153,9 +186,12 @@ def short_answer(budget):
                 "fails": "finds that the trend this implies fails", "mixed": "finds that the trend this implies neither holds nor fails in general"}
     said = list(dict.fromkeys(kinds.values()))
     verdict = verdicts[said[0]] if len(said) == 1 else listed([f"{verdicts[kind]} for {words_of(pair)}" for pair, kind in kinds.items()])
-    text = ("Sahu et al. (NeurIPS 2021) conjecture that absolute compressors are the better choice when clients differ; a study with a plan written "
-            f"before its runs {verdict}. With growing heterogeneity and at equal bits, {', and '.join(parts)}; where clients differ most, "
-            f"{listed(better)} ([figures, limits and commands](docs/conjecture.md)).")
+    opposed = sum(beside(results.of_pair(second.slopes, pair), budget, pair).opposite for pair in kinds) if second.blocks else 0
+    claims = sum(results.verdict_of(line) != NONE for line in budget.slopes)
+    turned = f" (a smaller budget turns {opposed} of these {claims} trends round)" if opposed else ""
+    text = ("Sahu et al. (NeurIPS 2021) conjecture that absolute compressors are the better choice when clients differ; a study of logistic regression on two "
+            f"data sets, with a plan written before its runs, {verdict}. As clients differ more, at equal uplink bits, {', and '.join(parts)}{turned}; where "
+            f"they differ most, {listed(better)} ([figures, limits and commands](docs/conjecture.md)).")
     about = "Does the hard threshold lose against Top-k as clients differ more? Slopes by group"
     return paragraph(text) + "\n\n" + picture(f"slopes-hard-{budget.name}", about, "docs/conjecture")
 
@@ -174,8 +210,8 @@ def practice(budget):
     counted, start = results.counts(budget.slopes), "So far" if budget.missing else "In this study"
     parts = [better_text(pair, results.of_pair(budget.slopes, pair)) for pair in results.pairs_of(budget.slopes)]
     return paragraph(
-        f"{start}, growing heterogeneity made the absolute compressor worse relative to its partner in {counted[AGAINST]} of {sum(counted.values())} "
-        f"comparisons, better in {counted[FOR]}, and without a claim in {counted[NONE]}. With the most different clients (similarity 0%) "
+        f"{start}, the trend with growing heterogeneity was against the absolute compressor in {counted[AGAINST]} of {sum(counted.values())} "
+        f"comparisons, in its favour in {counted[FOR]}, and uncertain in {counted[NONE]}. With the most different clients (similarity 0%) "
         f"{'; '.join(parts)}. {advice(budget)} Compare the two operators at equal bits, with the feedback, the participation and the local steps of the "
         "application, and with the threshold tuned there.")
 

@@ -37,16 +37,22 @@ def cells_of(differences):
     return cells
 
 
+def capped_cells(differences):
+    """Returns the cells of cells_of() whose means rest on capped end points."""
+    return {(line["group"], line["measure"], line["a"], line["b"], line["level"]) for line in differences if int(line["capped_a"]) or int(line["capped_b"])}
+
+
 def rows_of(differences, names):
     """Returns the rows of a table with the columns of `names`, those of a group beside each other."""
-    rows = []
+    rows, capped = [], capped_cells(differences)
     for (group, measure, a, b), levels in cells_of(differences).items():
         at = results.settings_of(group)
         problem, feedback, share = at.get("data.name", "").split("/")[-1], at["feedback.up"], at["participation.fraction"]
         labels = {"problem": problem, "feedback": figures.FEEDBACKS[feedback], "share of clients": share, "measure": measure.replace("_", " "),
                   "operators": f"{a} : {b}"}
         place = problem, list(figures.FEEDBACKS).index(feedback), -float(share)
-        rows.append((place, [*(labels[name] for name in names), *(mean_text(levels.get(level, [])) for level in ("100", "0"))]))
+        means = [mean_text(levels.get(level, [])) + results.capped_mark((group, measure, a, b, level) in capped) for level in ("100", "0")]
+        rows.append((place, [*(labels[name] for name in names), *means]))
     return [row for _, row in sorted(rows, key=lambda row: row[0])]
 
 
@@ -69,5 +75,8 @@ def part(studies, budget):
     """Returns the generated part of the page."""
     parts, core = [], core_of(budget) if any(study.blocks for study in studies) else []
     for study in studies:
-        parts.append(f"### {TITLES[study.name]}\n\n" + (table(study, core) if study.blocks else paragraph(f"`{study.name}` has not run.")))
+        shown = table(study, core) if study.blocks else paragraph(f"`{study.name}` has not run.")
+        parts.append(f"### {TITLES[study.name]}\n\n{shown}")
+        if "\\* |" in shown:
+            parts.append("\\* rests on end points that are capped, of the accuracy at that of chance and of the loss at that of the start.")
     return "\n\n".join(parts)

@@ -95,9 +95,6 @@ def shares_of_budget(budget):
     return {at: sum(found) / len(found) for at, found in shares.items()}
 
 
-LEVELS = {"robust-dirichlet": "alpha = {}", "robust-quadratics": "zeta^2 = {}"}  # of the others: percents
-
-
 def short_pairs(study):
     """Returns {(group, pair): ["LEVEL (SHARE)"]} of the pairs that are compared at clearly less than the budget, these shares, and the number of cells."""
     shares = shares_of_budget(study) if study.blocks else {}
@@ -105,7 +102,7 @@ def short_pairs(study):
     for (group, pair, level), share in shares.items():
         if share < ENOUGH:
             short.append(share)
-            groups.setdefault((group, pair), []).append(f"{LEVELS.get(study.name, '{}%').format(level)} ({100 * share:.0f}%)")
+            groups.setdefault((group, pair), []).append(f"{results.level_text(study.name, level)} ({100 * share:.0f}%)")
     return groups, short, len(shares)
 
 

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 from conjecture_study import results
-from conjecture_study.answer import listed, number_of, paragraph, words_of
+from conjecture_study.answer import Agreement, listed, paragraph, words_of
 
 SCRIPT = pathlib.Path(__file__).resolve().parent / "mixed.R"
 DECIDED_BY_TESTS = "", results.OF_SLOPE_TEST, "the interval contains zero"
@@ -84,11 +84,9 @@ def budget_text(budget):
     pairs, missing = compared(budget)
     if not pairs:
         return f"Budget of {budget.name}%: no mixed model has been fitted."
-    same = sum(results.verdict_of(primary) == results.verdict_of(mixed) for primary, mixed in pairs)
-    opposite = sum({results.verdict_of(primary), results.verdict_of(mixed)} == {"for", "against"} for primary, mixed in pairs)
+    agreement = Agreement((results.verdict_of(primary), results.verdict_of(mixed)) for primary, mixed in pairs)
     stale = f" **The fit is older than the exports**: it does not cover {listed([f'`{block}`' for block in missing])}." if missing else ""
-    return (f"Budget of {budget.name}%: the claim of the mixed model is that of the primary analysis in {same} of {number_of(len(pairs), 'group')}, and the "
-            f"opposite one in {opposite}; in the others one of the two makes no claim. {fits_text(pairs)}{stale}")
+    return f"Budget of {budget.name}%: compared with the primary analysis, the mixed model has {agreement.text()}. {fits_text(pairs)}{stale}"
 
 
 def part(budgets):

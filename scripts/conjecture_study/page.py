@@ -7,9 +7,10 @@ import itertools
 import math
 import re
 
-from conjecture_study import (descriptive, figures, limits_page as limits, mixed, results, robustness, rules as thumb, secondary_page as secondary, tables,
+from conjecture_study import (descriptive, figures, limits_page as limits, mixed, noise, results, robustness, rules as thumb, secondary_page as secondary, tables,
                               why_figures as why)
-from conjecture_study.answer import answer, beside, budgets_text, listed, margin_text, number_of, paragraph, picture, practice, short_answer, title_of, words_of
+from conjecture_study.answer import (answer, beside, budgets_text, listed, margin_text, number_of, paragraph, picture, practice, short_answer,
+                                     short_windows_text, title_of, words_of)
 
 SHORT = {("hard", "top-k"): "hard", ("rounding", "three-lc"): "rounding"}
 
@@ -41,7 +42,7 @@ def factor_table(budget):
         for factor, labels in results.counts_by_factor(results.of_pair(budget.slopes, pair)).items():
             for label, counted in labels.items():
                 rows.append([f"{pair[0]} : {pair[1]}", factor, label.split("/")[-1], *(counted[verdict] for verdict in results.VERDICTS)])
-    return results.markdown(["pair", "factor", "", "for", "against", "no claim"], rows)
+    return results.markdown(["pair", "factor", "label", "for", "against", "no claim"], rows)
 
 
 def flip_text(lines, what):
@@ -63,8 +64,23 @@ def scale_text(budget):
     return f"A slope of +0.1 means that the ratio of gaps, absolute over contraction, is larger at a similarity of 0% than at 100%: {listed(said)}."
 
 
+def ends_text(budget):
+    """Returns in how many claims the most different clients are not on the claimed side of the most similar ones: a slope is that of a fitted line."""
+    ends = {}
+    for line in budget.differences():
+        if line["difference"] and line["level"] in (thumb.ALIKE, thumb.DIFFERENT):
+            ends.setdefault((line["group"], line["a"], line["b"]), {}).setdefault(line["level"], []).append(float(line["difference"]))
+    claims = [line for line in budget.slopes if results.verdict_of(line) != "no claim"]
+    others = 0
+    for line in claims:
+        means = {level: sum(values) / len(values) for level, values in ends[line["group"], line["a"], line["b"]].items()}
+        others += (means[thumb.DIFFERENT] - means[thumb.ALIKE]) * float(line["slope"]) <= 0
+    return (f"A slope is that of a line fitted to five levels: in {others} of {number_of(len(claims), 'claim')} the mean log ratio at 0% is not on the claimed "
+            "side of that at 100%.")
+
+
 def slopes_part(budget):
-    parts = [paragraph(f"{scale_text(budget)} {flip_text(budget.slopes, 'slope')}")]
+    parts = [paragraph(f"{scale_text(budget)} {ends_text(budget)} {flip_text(budget.slopes, 'slope')}")]
     for pair, short in SHORT.items():
         parts += [picture(f"slopes-{short}-{budget.name}", f"Slopes of {words_of(pair)} in each group, with intervals"),
                   picture(f"ratios-{short}-{budget.name}", f"Log ratio of gaps of {words_of(pair)} against heterogeneity")]
@@ -81,14 +97,18 @@ def margins_part(budget):
     return "\n\n".join(["\n".join(said), *pictures, results.table(budget.slopes, results.margin_cells)])
 
 
+def feedback_counts(lines, budget):
+    """Returns in how many differences between feedbacks the slopes differ by a claim, and in how many of these they have claims of opposite signs."""
+    return sum(results.difference_of(line) == "differ" for line in lines), sum(results.sign_depends(line, budget.slopes) for line in lines)
+
+
 def between_part(budget):
     pictures = [picture(f"between-{short}-{budget.name}", f"Differences of slopes between feedbacks of {words_of(pair)}, with intervals")
                 for pair, short in SHORT.items()]
     said = []
     for pair in results.pairs_of(budget.slopes):
         lines = results.of_pair(budget.between, pair)
-        differ = sum(results.difference_of(line) == "differ" for line in lines)
-        opposite = sum(results.sign_depends(line, budget.slopes) for line in lines)
+        differ, opposite = feedback_counts(lines, budget)
         said.append(paragraph(f"{title_of(pair)}: the slopes differ by a claim in {differ} of {len(lines)} comparisons of feedbacks. In {opposite} of these "
                               "they also have claims of opposite signs.", "- ", "  "))
     return "\n\n".join(["\n".join(said), paragraph(flip_text(budget.between, "difference")), *pictures,
@@ -107,14 +127,20 @@ def second_part(budget, primary):
     return "\n\n".join([answer(budget), paragraph(budgets_text(budget, primary)), *pictures, factor_table(budget), *tables_of_all])
 
 
-def both_directions_part(budget, primary):
-    """Returns the slopes at bits up and down together, which are secondary, and how many claims are those at uplink bits."""
-    said = []
-    for pair in results.pairs_of(budget.slopes):
-        lines = results.of_pair(budget.slopes, pair)
-        same, opposite = beside(lines, primary, pair)
-        said.append(f"{results.count_line(pair, lines)}; the claim at uplink bits in {same}, the opposite one in {opposite}")
-    return "\n\n".join(["\n".join(said), results.table(budget.slopes, results.slope_cells)])
+def both_text(budget, primary, pair):
+    """Returns what a pair shows at bits up and down together: H1 beside the claims at uplink bits, H2, and H3."""
+    lines, between = results.of_pair(budget.slopes, pair), results.of_pair(budget.between, pair)
+    counted, (differ, opposite) = results.counts(lines), feedback_counts(between, budget)
+    return (f"{title_of(pair)}, budget of {budget.name}%: claims for the conjecture in {counted['for']}, against it in {counted['against']} and none in "
+            f"{counted['no claim']} of {number_of(len(lines), 'group')}{short_windows_text(lines)}. Compared with uplink bits: "
+            f"{beside(lines, primary, pair).text()}. Where clients differ most, {margin_text(lines)}. The slopes of two feedbacks differ by a claim in "
+            f"{differ} of {len(between)} comparisons, and have claims of opposite signs in {opposite}.")
+
+
+def both_directions_part(both, budgets):
+    """Returns the results at bits up and down together, which are secondary, beside those at uplink bits."""
+    said = [paragraph(both_text(study, primary, pair), "- ", "  ") for study, primary in zip(both, budgets) for pair in results.pairs_of(study.slopes)]
+    return "\n\n".join(["\n".join(said), results.table(both[0].slopes, results.slope_cells)])
 
 
 def draw(budget, folder):
@@ -144,7 +170,7 @@ def filled(text, parts):
 
 def write(page, readme, budgets, both, others):
     """Draws all figures beside the page and fills its parts, the page of tables beside it, and that of the README. `budgets` are the primary one and the
-    second one at uplink bits, `both` is the primary one at bits up and down, `others` are the studies of robustness, of networks, and those without tests."""
+    second one at uplink bits, `both` the same at bits up and down, `others` the studies of robustness, of networks, and those without tests."""
     first, second = budgets
     folder = page.parent / "conjecture" / "figures"
     folder.mkdir(parents=True, exist_ok=True)
@@ -155,11 +181,13 @@ def write(page, readme, budgets, both, others):
     beside_core = robustness.write_figures(others["robustness"], first, folder)
     runs = first.runs()
     published = next(study for study in others["robustness"] if study.name == "robust-published")
+    outside = next(study for study in others["descriptive"] if study.name == "descriptive-operators").runs()
     reasons = why.write_figures(first.folder, folder)
-    readme.write_text(filled(readme.read_text(), {"answer": short_answer(first)}))
+    readme.write_text(filled(readme.read_text(), {"answer": short_answer(first, second)}))
     parts, long_tables = tables.separated({
-        "answer": answer(first, second, others["networks"]), "practice": practice(first), "rules": thumb.rules(first, second, runs, published), "slopes": slopes_part(first),
-        "mixed": mixed.part(budgets), "margins": margins_part(first), "between": between_part(first), "both": both_directions_part(both, first),
+        "answer": answer(first, second, robustness.answer_text(others["robustness"], first), others["networks"]), "practice": practice(first),
+        "rules": thumb.rules(first, second, runs, published, outside), "slopes": slopes_part(first), "noise": noise.part(first, runs),
+        "mixed": mixed.part(budgets), "margins": margins_part(first), "between": between_part(first), "both": both_directions_part(both, budgets),
         "second": second_part(second, first), "secondary": secondary.ratios_part(first, runs, SHORT), "curves": secondary.curves_part(first, SHORT),
         "robustness": robustness.part(others["robustness"], first, beside_core), "networks": robustness.part(others["networks"], first, []),
         "descriptive": descriptive.part(others["descriptive"], first), "why": why.part(reasons, paragraph, picture),

@@ -120,13 +120,20 @@ def is_worse(line):
     return float(line["difference_high"]) < -float(line["margin"].removesuffix("pt")) / 100
 
 
-MARGIN_RESULTS = "superior", "non-inferior", "worse", "undecided"
+def has_short_window(line, column="why"):
+    """Returns whether the bits that both runs of a pair sent have too few evaluations for an end point."""
+    return " evaluation" in line[column]
+
+
+MARGIN_RESULTS = "superior", "non-inferior", "worse", "undecided", "not comparable"
 
 
 def shown_of(line):
     """Returns which of MARGIN_RESULTS a line has; "" where there is no margin."""
     tested = margin_result_of(line)
-    return tested if tested != "not shown" else "worse" if is_worse(line) else "undecided"
+    if tested != "not shown":
+        return tested
+    return "not comparable" if has_short_window(line, "result_why") else "worse" if is_worse(line) else "undecided"
 
 
 # The factors that make groups, with their axes.
@@ -169,18 +176,19 @@ def counts_by_factor(lines):
 
 
 def separating_factors(lines):
-    """Returns the smallest set of one or two factors whose labels decide the verdict of every group of a pair, with the verdict of each combination of
-    labels. Returns ((), {}) if there is none, or if all groups have the same verdict."""
-    if len({verdict_of(line) for line in lines}) < 2:
+    """Returns the smallest set of one or two factors whose labels tell the claims for from the claims against, with the counts of the verdicts of each
+    combination of labels. Returns ((), {}) if there is none, or if there are no opposite claims. A group without a claim agrees with both."""
+    if not {"for", "against"} <= {verdict_of(line) for line in lines}:
         return (), {}
     for size in (1, 2):
         for factors in itertools.combinations(FACTORS, size):
             found = {}
             for line in lines:
                 labels = tuple(settings_of(line["group"]).get(FACTORS[factor], "") for factor in factors)
-                found.setdefault(labels, set()).add(verdict_of(line))
-            if all(len(verdicts) == 1 for verdicts in found.values()):
-                return factors, {labels: verdicts.pop() for labels, verdicts in found.items()}
+                found.setdefault(labels, []).append(line)
+            counted = {labels: counts(with_labels) for labels, with_labels in found.items()}
+            if not any(count["for"] and count["against"] for count in counted.values()):
+                return factors, counted
     return (), {}
 
 
@@ -232,9 +240,26 @@ def why_cell(text, why):
     return f"{text} {SHORT_WINDOW}" if " evaluation" in why else text
 
 
+def capped_mark(count):
+    return "\\*" if int(count) else ""
+
+
+# What the levels of a study are, where they are not percentages of rows that are dealt at random.
+LEVELS = {"robust-dirichlet": "alpha = {}", "robust-quadratics": "zeta^2 = {}"}
+
+
+def level_text(study, level):
+    return LEVELS.get(study, "{}%").format(level)
+
+
+def margin_text_of(line):
+    """Returns the margin as the numbers beside it are: a factor, or a difference of accuracies."""
+    return line["margin"] if line["margin"].endswith("x") else f"{float(line['margin'].removesuffix('pt')) / 100:.2f}"
+
+
 def slope_cells(line):
     """Returns {title: text} of a slope (H1)."""
-    return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", "seeds": line["seeds"], "slope": signed(line["slope"]) + ("\\*" if int(line["capped"]) else ""),
+    return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", "seeds": line["seeds"], "slope": signed(line["slope"]) + capped_mark(line["capped"]),
             "95% interval": interval(line["slope_low"], line["slope_high"]), "p (Holm)": p_value(line),
             "the conjecture": why_cell(verdict_of(line), line["why"])}
 
@@ -242,8 +267,10 @@ def slope_cells(line):
 def margin_cells(line):
     """Returns {title: text} of the test at the most heterogeneous level (H2)."""
     what = "log ratio" if line["measure"] == "f_gap" else "difference"
-    return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", f"{what} at {line['level']}": signed(line["difference"]),
-            "95% interval": interval(line["difference_low"], line["difference_high"]), f"margin {line['margin']}": why_cell(shown_of(line), line["result_why"])}
+    return {**group_cells(line), "pair": f"{line['a']} : {line['b']}",
+            f"{what} at {level_text(line['block'], line['level'])}": signed(line["difference"]) + capped_mark(line["capped_there"]),
+            "95% interval": interval(line["difference_low"], line["difference_high"]),
+            f"result (margin {margin_text_of(line)})": why_cell(shown_of(line), line["result_why"])}
 
 
 def between_cells(line):
@@ -268,7 +295,21 @@ def results_of(folder, planned, bits="up"):
     """Returns the exported blocks among the planned ones, and their lines of slopes and of differences between slopes at one kind of bits."""
     names = blocks_in(folder, planned)
     lines = [line for line in joined_slopes(folder, names) if line["bits"] == bits]
+    mark_capped(folder, lines)
     return names, [line for line in lines if not line["between"]], [line for line in lines if line["between"]]
+
+
+def mark_capped(folder, lines):
+    """Adds to each line the number of seeds whose end points are capped where clients differ most, of either operator and of the second one."""
+    found = {}
+    for name in {line["block"] for line in lines if int(line["capped"])}:
+        for one in read_table(folder / name / "differences.csv.xz"):
+            at = found.setdefault((name, one["measure"], one["bits"], one["group"], one["a"], one["b"], one["level"]), [0, 0])
+            at[0] += int(one["capped_a"]) or int(one["capped_b"])
+            at[1] += int(one["capped_b"])
+    for line in lines:
+        key = line["block"], line["measure"], line["bits"], line["group"], line["a"], line["b"], line["level"]
+        line["capped_there"], line["capped_partner"] = found.get(key, (0, 0)) if int(line["capped"]) else (0, 0)
 
 
 def tables(folder, planned, bits="up"):

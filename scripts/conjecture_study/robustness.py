@@ -3,11 +3,13 @@ import math
 import statistics
 
 from conjecture_study import descriptive, figures, limits_page as limits, results
+from conjecture_study.answer import Agreement, listed, paragraph
 from svg_charts import forest_chart
 
 NAMES = {"robust-dirichlet": "Dirichlet splits", "robust-quadratics": "quadratics", "robust-momentum": "server momentum",
          "robust-published": "published rule", "network-core": "perceptron on Fashion-MNIST", "network-low-rank": "low-rank operators",
          "network-grid": "perceptron, whole grid", "cifar-core": "small CNN on CIFAR-10, exploratory"}
+CONDITIONS = {"robust-dirichlet": "with Dirichlet splits", "robust-momentum": "with server momentum", "robust-published": "with the published, untuned threshold"}
 CORE = "core"
 PAIR, LEVELS = ("hard", "top-k"), ("100", "0")
 
@@ -56,43 +58,98 @@ def two_level_slopes(differences, levels):
     return slopes
 
 
-def agreement(study, core):
-    """Returns how many groups have the core's claim, no claim where the core has one or the reverse, and the opposite claim."""
-    found = {"the same claim": 0, "one of the two without a claim": 0, "the opposite claim": 0}
-    for line in study.slopes:
-        if key(line) in core:
-            here, there = results.verdict_of(line), core[key(line)].claim
-            kind = "the same claim" if here == there else "one of the two without a claim" if "no claim" in (here, there) else "the opposite claim"
-            found[kind] += 1
-    return found
+def agreement(study, verdicts):
+    """Returns how the verdicts of a study agree with the core's, {key: verdict}."""
+    return Agreement((results.verdict_of(line), verdicts[key(line)]) for line in study.slopes if key(line) in verdicts)
+
+
+def over_two_levels(core):
+    return {at: slope.claim for at, slope in core.items()}
+
+
+def over_five_levels(budget):
+    """Returns the core's verdicts in the primary tables, as a part of their family of slopes."""
+    lines = results.of_pair(budget.slopes, PAIR)
+    return {key(line): results.verdict_of(line) for line in lines if results.settings_of(line["group"])["local.steps"] == "1"}
 
 
 def robust_text(study, compared):
-    """Returns whether the plan calls a part robust: no group has the opposite claim, and more than half have the same."""
-    if sum(compared.values()) < len(study.slopes):
+    """Returns whether the plan calls a part robust: no group has the opposite claim, and more than half have the same verdict."""
+    if compared.total < len(study.slopes):
         return "nothing is said before the core has run in all of these groups"
-    robust = not compared["the opposite claim"] and 2 * compared["the same claim"] > len(study.slopes)
+    robust = not compared.opposite and 2 * (compared.same + compared.neither) > len(study.slopes)
     return "the core is robust to it" if robust else "the core is not robust to it"
 
 
-def study_part(study, core):
+def core_table(core):
+    """Returns the core's slopes over two levels as Markdown."""
+    rows = [[at[0].split("/")[-1], at[1], at[2], " : ".join(PAIR), results.signed(slope.mean), results.interval(slope.interval[0], slope.interval[2]), slope.claim]
+            for at, slope in core.items()]
+    return results.markdown(["problem", "feedback", "share of clients", "pair", "slope", "95% interval", "the conjecture"], rows)
+
+
+def answer_text(studies, budget):
+    """Returns how the core fares under other conditions in one sentence, "" before any study of them has run."""
+    verdicts, said, robust = over_two_levels(core_slopes(budget)), [], []
+    for study in studies:
+        compared = agreement(study, verdicts)
+        if compared.total:
+            said.append(f"in {compared.opposite} {CONDITIONS[study.name]}")
+            robust += [CONDITIONS[study.name]] if robust_text(study, compared) == "the core is robust to it" else []
+    if not said:
+        return ""
+    return (f"Of {len(verdicts)} groups of the hard threshold against Top-k (one local step, two levels) the claim is the opposite of the study's {listed(said)}; "
+            f"by the rule of the plan the study is robust {f'only {listed(robust)}' if robust else 'to none of these'}.")
+
+
+class AtTheEnds:
+    """What stands beside the margins of a study of networks: the differences where clients are most alike, at the ends of both runs, and the rounds played."""
+
+    def __init__(self, study):
+        self.alike, self.ends, self.rounds = {}, {}, {}
+        lines = study.differences()
+        self.name_alike = str(max({float(line["level"]) for line in lines})).removesuffix(".0") if lines else ""
+        runs = {run["run"]: run for run in study.runs()}
+        for line in lines:
+            at = line["group"], line["a"], line["b"], line["level"]
+            pair = runs[line["run_a"]], runs[line["run_b"]]
+            if line["difference"]:
+                self.alike.setdefault(at, []).append(float(line["difference"]))
+            self.ends.setdefault(at, []).append(float(pair[0]["test_accuracy"]) - float(pair[1]["test_accuracy"]))
+            self.rounds.setdefault(at, []).append(tuple(int(run["rounds"]) for run in pair))
+
+    def cells(self, line):
+        """Returns the cells of a margin with these columns, interval and value together."""
+        at, group = (line["group"], line["a"], line["b"], line["level"]), results.group_cells(line)
+        rounds = " : ".join(f"{statistics.mean(played):.0f}" for played in zip(*self.rounds[at]))
+        margin = results.margin_cells(line)
+        result = next(title for title in margin if title.startswith("result"))
+        return {**group, "pair": margin["pair"], f"difference at {self.name_alike}%": descriptive.mean_text(self.alike[(*at[:3], self.name_alike)]),
+                f"difference at {line['level']}%": f"{descriptive.mean_text(self.alike[at])}{results.capped_mark(line['capped_there'])}", result: margin[result],
+                f"rounds at {line['level']}%": rounds, f"last values at {line['level']}%": descriptive.mean_text(self.ends[at])}
+
+
+def study_part(study, core, budget):
     """Returns the text and the tables of one study."""
     heading = f"### {NAMES[study.name][0].upper()}{NAMES[study.name][1:]}"
     if not study.blocks:
         return f"{heading}\n\n`{study.name}` has not run."
     said = [results.count_line(pair, results.of_pair(study.slopes, pair)) for pair in results.pairs_of(study.slopes)]
-    compared = agreement(study, core)
-    if sum(compared.values()):
-        said.append(f"- beside the core: {', '.join(f'{kind} in {count}' for kind, count in compared.items())}; {robust_text(study, compared)}")
+    compared = agreement(study, over_two_levels(core))
+    if compared.total:
+        five = agreement(study, over_five_levels(budget))
+        said.append(paragraph(f"compared with the core: {compared.text()}; {robust_text(study, compared)} (with its slopes over five levels in the primary tables: "
+                              f"the same claim in {five.same}, the opposite one in {five.opposite})", "- ", "  "))
     elif study.name.startswith("robust-"):
         said.append("- its problem is not one of the core's, so no group is set beside the core")
     if any(int(line["capped"]) for line in study.slopes):
         cap = "f(x_0) - f\\*" if study.slopes[0]["measure"] == "f_gap" else "the accuracy of chance"
-        said.append(f"- \\* rests on end points that are capped at {cap}, so the true slope is not known")
+        said.append(f"- \\* rests on end points that are capped at {cap}, so the true slope or difference is not known")
     if any(" evaluation" in line["why"] + line["result_why"] for line in study.slopes):
         said.append(f"- {results.SHORT_WINDOW} has fewer than five evaluations in the last fifth of the bits that both sent, so the plan allows no claim")
     said += filter(None, [limits.short_text(study)])
-    tables = [results.table(study.slopes, results.slope_cells), results.table(study.slopes, results.margin_cells)]
+    margins = AtTheEnds(study).cells if study.slopes[0]["measure"] == "test_accuracy" else results.margin_cells
+    tables = [results.table(study.slopes, results.slope_cells), results.table(study.slopes, margins)]
     return "\n\n".join([heading, "\n".join(said), *tables, *filter(None, [results.table(study.between, results.between_cells)])])
 
 
@@ -132,4 +189,5 @@ def part(studies, budget, names):
     """Returns the generated part of the page about some studies, with the figures drawn for them."""
     core = core_slopes(budget)
     pictures = [f"![Slopes of the core and of its variations beside each other](conjecture/figures/{name}.svg)" for name in names]
-    return "\n\n".join(pictures + [study_part(study, core) for study in studies])
+    tables = [f"### The core\n\n{core_table(core)}"] if names else []
+    return "\n\n".join(pictures + tables + [study_part(study, core, budget) for study in studies])

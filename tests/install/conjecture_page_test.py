@@ -18,7 +18,8 @@ sys.dont_write_bytecode = True
 SOURCE = pathlib.Path(sys.argv[1]).resolve()
 sys.path.insert(0, str(SOURCE / "scripts"))
 import conjecture
-from conjecture_study import descriptive, limits_page as limits, results, robustness, secondary
+from conjecture_study import descriptive, limits_page as limits, noise, results, robustness, secondary
+from conjecture_study.answer import Agreement
 
 PAGE, TABLES, FIGURES, RESULTS = "docs/conjecture.md", "docs/conjecture-tables.md", "docs/conjecture/figures", "docs/conjecture/results"
 
@@ -165,7 +166,8 @@ def check_most_different():
     assert results.shown_of(margin(-0.5, -0.2, p=(0.001, 0.001))) == "superior"
     assert results.shown_of(margin(-0.05, 0.05, p=(0.001, 0.4))) == "non-inferior"
     assert results.shown_of(margin(0.0954, 0.3)) == "worse" and results.shown_of(margin(0.0953, 0.3)) == "undecided"
-    assert results.shown_of(margin(0.2, 0.3, result_why="fewer than 5 evaluations")) == "undecided"
+    assert results.shown_of(margin(0.2, 0.3, result_why="fewer than 5 evaluations")) == "not comparable"
+    assert results.shown_of(margin(0.2, 0.3, result_why="fewer than 2 seeds")) == "undecided"
     assert results.shown_of(margin(-0.03, -0.011, margin="1pt")) == "worse" and results.shown_of(margin(-0.03, -0.009, margin="1pt")) == "undecided"
     assert results.shown_of({"margin": ""}) == ""
     print("results at the most different clients are those of the page")
@@ -201,10 +203,17 @@ def check_counting():
     gains = {**line(groups[0], 1), "measure": "test_accuracy"}
     assert results.verdict_of(gains) == "for" and results.verdict_of(line(groups[0], 1)) == "against"
     by_feedback = [line(at, slope) for at, slope in zip(groups, [-1, -2, 1, 3])]
-    assert results.separating_factors(by_feedback) == (("feedback",), {("ef14",): "for", ("ef21",): "against"}), results.separating_factors(by_feedback)
+    counted = lambda **more: {"for": 0, "against": 0, "no claim": 0, **more}
+    expected = ("feedback",), {("ef14",): counted(**{"for": 2}), ("ef21",): counted(against=2)}
+    assert results.separating_factors(by_feedback) == expected, results.separating_factors(by_feedback)
     assert results.separating_factors([line(at, 1) for at in groups]) == ((), {}), "one verdict needs no factor"
+    without = [line(groups[0], -1, p="0.9"), *by_feedback[1:]]
+    assert results.separating_factors(without)[1][("ef14",)] == counted(**{"for": 1, "no claim": 1}), "no claim agrees with both"
+    assert results.separating_factors([line(at, 1, p=p) for at, p in zip(groups, ("0.001", "0.9", "0.001", "0.9"))]) == ((), {}), "no opposite claims"
     by_two = results.separating_factors([line(at, slope) for at, slope in zip(groups, [-1, 2, 1, -3])])
-    assert by_two[0] == ("feedback", "local steps") and by_two[1][("ef21", "1")] == "against", by_two
+    assert by_two[0] == ("feedback", "local steps") and by_two[1][("ef21", "1")] == counted(against=1), by_two
+    agreement = Agreement([("for", "for"), ("against", "for"), ("no claim", "for"), ("no claim", "no claim"), ("against", "against")])
+    assert (agreement.same, agreement.opposite, agreement.one_without, agreement.neither, agreement.total) == (2, 1, 1, 1, 5)
     difference = {**line(groups[0], -2), "other_group": groups[2]}
     assert results.sign_depends(difference, by_feedback)
     assert not results.sign_depends(difference, [line(at, slope) for at, slope in zip(groups, [-1, -2, -1, 3])]), "one sign"
@@ -213,8 +222,39 @@ def check_counting():
     print("the counting rule is that of the plan")
 
 
+def check_noise():
+    """Checks the noise of tuning on a made-up study: where tuning chose other values, the log ratio at 0% is 0.2 larger than at 1%."""
+    labels = {"data.name": "libsvm/a9a", "feedback.up": "ef14", "participation.fraction": "1"}
+    runs, differences = [], []
+    for steps, change in (("1", 0.0), ("10", 0.2)):
+        for place, level in enumerate(("100", "1", "0")):
+            rate = "2/L" if change and level == "0" else "1/L"
+            differences.append({"group": f"{group('ef14', steps)}", "a": "hard", "b": "top-k", "level": level, "x": str(place),
+                                "difference": str(0.1 + (change if level == "0" else 0.0))})
+            runs += [{**labels, "local.steps": steps, "partition.percent": level, "compressor.up": method, "local.learning_rate": rate, "feedback.up.eta": "",
+                      "compressor.up.threshold": "", "compressor.up.step": ""} for method in ("hard", "top-k")]
+    same, other = noise.split_by_tuning(noise.means_of(differences), noise.tuned_values(runs))
+    assert len(same) == len(other) == 1 and abs(same[0]) < 1e-12 and abs(other[0] - 0.2) < 1e-12, (same, other)
+    levels = {str(x): (x, 0.0) for x in (1.0, 2.0, 3.0)}
+    assert abs(noise.deviation_of_slope(levels, 0.3) - 0.3 / math.sqrt(2)) < 1e-12, "least squares: sigma / sqrt(sum of squared deviations of x)"
+    print("the noise of tuning is told from that of the seeds")
+
+
+def check_ends():
+    """Compares the differences that stand beside the margins of networks with those that fedbits exported."""
+    study = conjecture.exported(SOURCE, "network-low-rank")
+    ends = robustness.AtTheEnds(study)
+    for line in study.slopes:
+        cells = ends.cells(line)
+        assert cells["difference at 0%"].startswith(results.signed(line["difference"])), (cells, line)
+        assert re.fullmatch(r"\d+ : 100", cells["rounds at 0%"]), cells  # its partner sends the same in every round, and the budget is 100 of these
+    print(f"{len(study.slopes)} margins have the differences at their ends")
+
+
 check_page()
 check_whole()
+check_noise()
+check_ends()
 check_intervals()
 check_two_levels()
 check_holm()

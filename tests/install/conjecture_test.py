@@ -6,6 +6,7 @@ The tables of exported blocks are adjusted over the same families as fedbits adj
     conjecture_test.py FEDBITS SOURCE
 
 Without a9a, w8a, Fashion-MNIST and CIFAR-10 under FEDBITS_DATA the grid is not counted, and the exit code is 77."""
+import json
 import os
 import pathlib
 import re
@@ -112,6 +113,26 @@ def check_families():
     print(f"{compared} adjusted p-values are those of fedbits")
 
 
+def leaves(table, path=()):
+    """Returns {dotted key: value} of a nested table."""
+    if not isinstance(table, dict):
+        return {".".join(path): table}
+    return {key: value for name, inner in table.items() for key, value in leaves(inner, (*path, name)).items()}
+
+
+def ran_as_planned(name, block, runs):
+    """Checks that the exported runs of a block have the settings of its scenario file, but for what is an axis, is tuned, or follows from the budget."""
+    scenario = tomllib.loads((SOURCE / "docs" / "conjecture" / block.file).read_text())
+    sweep = scenario.pop("sweep")
+    free = [axis["key"] for axis in sweep["axis"]] + [tuned["key"] for tuned in sweep.get("tune", {}).get("keys", [])] + ["rounds", "seed"]
+    fixed = {key: value for key, value in leaves(scenario).items() if not any(key == one or key.startswith(f"{one}.") for one in free)}
+    assert len(fixed) >= 10, (name, fixed)
+    for run in runs:
+        ran = leaves(json.loads(run["configuration"]))
+        for key, value in fixed.items():
+            assert ran.get(key) == value, f"{name}: the exported run {run['run']} has {key} = {ran.get(key)}, the scenario file says {value}"
+
+
 def check_results():
     """Checks that the blocks which are exported have all their runs under the plan of today, and that their tables can be made."""
     folder = SOURCE / "docs" / "conjecture" / "results"
@@ -123,6 +144,7 @@ def check_results():
             assert len({run["run"] for run in runs}) == len(runs) == block.num_runs(), (name, len(runs))
             first = tomllib.loads((SOURCE / "docs" / "conjecture" / block.file).read_text())["seed"]
             assert {int(run["seed"]) for run in runs} == set(range(first, first + block.sweep()["seeds"])), name
+            ran_as_planned(name, block, runs)
             code, text = said("tables", study)
             assert code == 0 and descriptive.TITLES.get(name, name) in text and "has not run" not in text, text
             print(f"{name}: {len(runs)} runs")
