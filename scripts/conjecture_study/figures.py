@@ -71,7 +71,7 @@ def between(title, pair, groups, lines):
     names = list(dict.fromkeys(line["between"] for line in lines))
     found = {(line["between"], key(results.settings_of(line["group"]))): line for line in lines if (line["a"], line["b"]) == pair}
     rows = [{"data.name": at["data.name"], "participation.fraction": at["participation.fraction"], "local.steps": at["local.steps"], "series": i,
-             "label": "minus " + FEEDBACKS[name.split(":")[-1]], "between": name}
+             "label": FEEDBACKS[name.split(":")[-1]], "between": name}
             for at in groups if at["feedback.up"] == "ef14" for i, name in enumerate(names)]
 
     def find(at):
@@ -79,7 +79,7 @@ def between(title, pair, groups, lines):
         if not line:
             return None, "has not run"
         return interval_of(line, ("slope_low", "slope", "slope_high")), results.difference_of(line)
-    return forest(title, "slope under EF14 minus slope under the other feedback, paired by seed, with Student's 95% interval", rows, find,
+    return forest(title, "slope under EF14 minus that under the feedback named, paired by seed, with Student's 95% interval", rows, find,
                   f"difference of the slopes of log({pair[0]} / {pair[1]})", (0.0,), ("EF14 smaller", "EF14 larger"))
 
 
