@@ -163,14 +163,48 @@ def at_chance_text(pair, lines):
     return f"; in {count} of the groups in which it is better, runs of {WORDS[pair[1]]} end at the accuracy of chance" if count else ""
 
 
+def feedback_counts(lines, budget):
+    """Returns in how many differences between feedbacks the slopes differ by a claim, and in how many of these they have claims of opposite signs."""
+    return sum(results.difference_of(line) == "differ" for line in lines), sum(results.sign_depends(line, budget.slopes) for line in lines)
+
+
+def feedbacks_text(budget):
+    """Returns what the differences between feedbacks show for each pair."""
+    said = []
+    for pair in results.pairs_of(budget.between):
+        lines = results.of_pair(budget.between, pair)
+        differ, opposite = feedback_counts(lines, budget)
+        said.append(f"{words_of(pair)} differ by a claim in {differ} of {len(lines)} comparisons, and have claims of opposite signs in {opposite}")
+    return f"The slopes under two feedbacks of {'; those of '.join(said)}."
+
+
+def claims_turned(second, budget):
+    """Returns how many claims of the primary study are the opposite ones at another budget, and how many claims there are."""
+    turned = sum(beside(results.of_pair(second.slopes, pair), budget, pair).opposite for pair in results.pairs_of(second.slopes))
+    return turned, sum(results.verdict_of(line) != NONE for line in budget.slopes)
+
+
+def short_text(budget, second):
+    """Returns the result in one sentence where no pair has the same claim in all groups, "" otherwise: then the conclusions are short themselves."""
+    kinds = {results.conclusion_of(results.of_pair(budget.slopes, pair), len(budget.groups)) for pair in results.pairs_of(budget.slopes)}
+    if kinds != {"mixed"}:
+        return ""
+    counted, (_, opposite), (turned, claims) = results.counts(budget.slopes), feedback_counts(budget.between, budget), claims_turned(second, budget)
+    return (f"**In short: no general rule.** Of {claims} claims {counted[FOR]} are for the conjecture and {counted[AGAINST]} against it. Another feedback turns the "
+            f"sign round in {opposite} of {len(budget.between)} comparisons, a smaller budget in {turned} of the claims.")
+
+
 def answer(budget, second=None, robustness="", networks=()):
-    """Returns the first part of the page: the state, a conclusion for each pair, and what another budget, other conditions and networks showed."""
+    """Returns the first part of the page: the state, a conclusion for each pair, and what feedbacks, another budget, other conditions and networks showed."""
     said = [paragraph(conclusion_text(budget, pair), "- ", "  ") for pair in results.pairs_of(budget.slopes)]
+    if budget.between:
+        said.append(paragraph(f"**Between feedbacks.** {feedbacks_text(budget)}", "- ", "  "))
     if second is not None and second.blocks:
         said.append(paragraph(f"**At a budget of {second.name}%.** {budgets_text(second, budget)}", "- ", "  "))
     if robustness:
         said.append(paragraph(f"**Under other conditions.** {robustness}", "- ", "  "))
-    return paragraph(state_text(budget)) + "\n\n" + "\n".join(filter(None, [*said, networks_text(networks)]))
+    short = paragraph(short_text(budget, second)) if second is not None else ""
+    return "\n\n".join(filter(None, [short, paragraph(state_text(budget)), "\n".join(filter(None, [*said, networks_text(networks)]))]))
 
 
 def short_answer(budget, second):
@@ -186,8 +220,7 @@ def short_answer(budget, second):
                 "fails": "finds that the trend this implies fails", "mixed": "finds that the trend this implies neither holds nor fails in general"}
     said = list(dict.fromkeys(kinds.values()))
     verdict = verdicts[said[0]] if len(said) == 1 else listed([f"{verdicts[kind]} for {words_of(pair)}" for pair, kind in kinds.items()])
-    opposed = sum(beside(results.of_pair(second.slopes, pair), budget, pair).opposite for pair in kinds) if second.blocks else 0
-    claims = sum(results.verdict_of(line) != NONE for line in budget.slopes)
+    opposed, claims = claims_turned(second, budget)
     turned = f" (a smaller budget turns {opposed} of these {claims} trends round)" if opposed else ""
     text = ("Sahu et al. (NeurIPS 2021) conjecture that absolute compressors are the better choice when clients differ; a study of logistic regression on two "
             f"data sets, with a plan written before its runs, {verdict}. As clients differ more, at equal uplink bits, {', and '.join(parts)}{turned}; where "

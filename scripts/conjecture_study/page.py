@@ -9,7 +9,7 @@ import re
 
 from conjecture_study import (descriptive, figures, limits_page as limits, mixed, noise, results, robustness, rules as thumb, secondary_page as secondary, tables,
                               why_figures as why)
-from conjecture_study.answer import (answer, beside, budgets_text, listed, margin_text, number_of, paragraph, picture, practice, short_answer,
+from conjecture_study.answer import (answer, beside, budgets_text, feedback_counts, listed, margin_text, number_of, paragraph, picture, practice, short_answer,
                                      short_windows_text, title_of, words_of)
 
 SHORT = {("hard", "top-k"): "hard", ("rounding", "three-lc"): "rounding"}
@@ -95,11 +95,6 @@ def margins_part(budget):
         lines = results.of_pair(budget.slopes, pair)
         said.append(paragraph(f"{title_of(pair)}, {number_of(len(lines), 'group')}: {margin_text(lines)}.", "- ", "  "))
     return "\n\n".join(["\n".join(said), *pictures, results.table(budget.slopes, results.margin_cells)])
-
-
-def feedback_counts(lines, budget):
-    """Returns in how many differences between feedbacks the slopes differ by a claim, and in how many of these they have claims of opposite signs."""
-    return sum(results.difference_of(line) == "differ" for line in lines), sum(results.sign_depends(line, budget.slopes) for line in lines)
 
 
 def between_part(budget):

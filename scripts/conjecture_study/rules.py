@@ -4,7 +4,7 @@ import math
 import statistics
 
 from conjecture_study import figures, results
-from conjecture_study.answer import WORDS, beside, listed, margin_counts, number_of, paragraph
+from conjecture_study.answer import WORDS, claims_turned, listed, margin_counts, number_of, paragraph
 from conjecture_study.limits_page import value_of
 
 LEVEL, METHOD = "partition.percent", "compressor.up"
@@ -70,7 +70,7 @@ def of_feedback(budget, second, runs):
     counts = listed([f"{title} in {best.count(name)}" for name, title in figures.FEEDBACKS.items()])
     turned = ""
     if second.blocks:
-        opposed = sum(beside(results.of_pair(second.slopes, pair), budget, pair).opposite for pair in results.pairs_of(second.slopes))
+        opposed, _ = claims_turned(second, budget)
         turned = f" At a budget of {second.name}% the claim of {opposed} of {number_of(len(second.slopes), 'group')} is the opposite of that at {budget.name}%."
     return (f"**Do not carry a result from one feedback or budget to another.** In {opposite} of {len(budget.between)} comparisons of two feedbacks the slopes have claims "
             f"of opposite signs. With the threshold and the most different clients the smallest gap was reached with {counts} of "
