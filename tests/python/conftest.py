@@ -1,8 +1,13 @@
-"""A store that tests read and do not change."""
+"""A store that tests read and do not change, and interrupts that arrive."""
+import signal
+
 import pytest
 
 import fedbits
 from studies import STUDY
+
+# A shell's job in the background ignores interrupts, and so would all that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

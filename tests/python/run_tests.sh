@@ -32,17 +32,30 @@ CCACHE_BASEDIR=${unpacked%/} "$folder/numpy/bin/pip" wheel --quiet --no-deps --w
 wheel=$(echo "$folder"/wheel/*.whl)
 size=$(stat -c %s "$wheel")
 [ "$size" -lt 15000000 ] || { echo "FAILED: the wheel has $size bytes, more than 15 MB"; exit 1; }
-"$folder/numpy/bin/pip" install --quiet --force-reinstall "$wheel[test]"
-run_tests "$folder/numpy" "$source/tests/python" --ignore "$source/tests/python/test_torch.py" --ignore "$source/tests/python/test_torch_model.py"
 
-if ! /usr/bin/python3 -c 'import torch' 2>/dev/null; then
-  echo "TORCH MISSING: no python3-torch here; the tests of fedbits.torch are skipped"
-  exit 0
-fi
-/usr/bin/python3 -m venv --clear --system-site-packages "$folder/torch"
-"$folder/torch/bin/pip" install --quiet --force-reinstall --no-deps "$wheel"
-"$folder/torch/bin/pip" install --quiet pytest nbclient ipykernel
-# Types, studies and exports were tested in the first environment.
-others=()
-for name in stubs simulator store plot export; do others+=(--ignore "$source/tests/python/test_$name.py"); done
-run_tests "$folder/torch" "$source/tests/python" "${others[@]}"
+# The tests of both environments run beside each other, because they use one core.
+test_with_numpy() {
+  "$folder/numpy/bin/pip" install --quiet --force-reinstall "$wheel[test]" || return
+  run_tests "$folder/numpy" "$source/tests/python" --ignore "$source/tests/python/test_torch.py" --ignore "$source/tests/python/test_torch_model.py"
+}
+
+test_with_torch() {
+  if ! /usr/bin/python3 -c 'import torch' 2>/dev/null; then
+    echo "TORCH MISSING: no python3-torch here; the tests of fedbits.torch are skipped"
+    return
+  fi
+  /usr/bin/python3 -m venv --clear --system-site-packages "$folder/torch" || return
+  "$folder/torch/bin/pip" install --quiet --force-reinstall --no-deps "$wheel" || return
+  "$folder/torch/bin/pip" install --quiet pytest nbclient ipykernel || return
+  # Types, studies and exports are tested in the first environment.
+  local others=() name
+  for name in stubs simulator store plot export; do others+=(--ignore "$source/tests/python/test_$name.py"); done
+  run_tests "$folder/torch" "$source/tests/python" "${others[@]}"
+}
+
+test_with_torch >"$folder/torch.log" 2>&1 & beside=$!
+status=0
+test_with_numpy || status=$?
+wait "$beside" || status=$?
+cat "$folder/torch.log"
+exit "$status"
