@@ -1,7 +1,6 @@
 """Stores of results: their runs and rounds as tables, comparisons of methods, and the report."""
 from __future__ import annotations
 
-import contextlib
 import html
 import json
 import os
@@ -55,18 +54,15 @@ class Store:
 
     @property
     def studies(self) -> dict[str, list[str]]:
-        """The runs (their hashes) of each study of the folder by its name, the largest study first. Runs of studies that cannot be drawn are left out."""
-        whole = Store(self.folder)
-        runs = {}
-        for name, _ in whole.chart_data()["inStore"]:
-            with contextlib.suppress(_core.ConfigError):
-                runs[name] = [run[0] for run in whole.chart_data(study=name)["runs"]]
-        return runs
+        """The runs (their hashes) of each study of the folder by its name, the largest study first."""
+        with python_words():
+            return dict(_core.studies_of(str(self.folder)))
 
     def study(self, name: str) -> Store:
         """Returns a store that shows the runs of one study. Raises ConfigError, with the names of all, for one that does not exist."""
-        Store(self.folder).chart_data(study=name)
         store = Store(self.folder)
+        if name not in store.studies:
+            store.chart_data(study=name)  # raises the error
         store._study = name
         return store
 
@@ -153,11 +149,10 @@ class Store:
         if name:
             shown = self._played.union(self.studies[name])
             return [row for row in rows if row["run"] in shown]
-        with contextlib.suppress(_core.ConfigError):
-            names = [name for name, _ in self.chart_data()["inStore"]]
-            if len(names) > 1:
-                warnings.warn(f"{self.folder} holds {len(names)} studies, whose runs may not be compared with each other: {', '.join(map(repr, names))}; "
-                              "Store.study(name) has those of one", StudyWarning, stacklevel=5)
+        names = list(self.studies)
+        if len(names) > 1:
+            warnings.warn(f"{self.folder} holds {len(names)} studies, whose runs may not be compared with each other: {', '.join(map(repr, names))}; "
+                          "Store.study(name) has those of one", StudyWarning, stacklevel=5)
         return rows
 
     def _name_of_played(self) -> str:

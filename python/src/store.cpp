@@ -1,6 +1,7 @@
 #include "python/src/store.hpp"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -16,6 +17,8 @@
 #include "apps/fedbits/planned_options.hpp"
 #include "fl_core/config/error.hpp"
 #include "python/src/study_options.hpp"
+#include "scenarios/analysis/comparable.hpp"
+#include "scenarios/file/results_version.hpp"
 #include "scenarios/report/report.hpp"
 #include "scenarios/results/run_store.hpp"
 
@@ -56,6 +59,22 @@ std::vector<std::string> export_tables(const std::string& folder, const std::str
 }
 
 // ---- studies of a store
+
+using NamedRuns = std::pair<std::string, std::vector<std::string>>;
+
+// Returns the name of each study and the hashes of its runs, in the order of `fedbits report`: the largest study first.
+std::vector<NamedRuns> studies_of(const std::string& folder) {
+  const nb::gil_scoped_release released;
+  std::vector<DamagedRun> damaged;
+  std::vector<RunRecord> records = RunStore::open(folder, RunStore::Mode::read).list(damaged);
+  (void)remove_other_results(records);
+  std::vector<NamedRuns> studies;
+  for (const ComparableRuns& study : comparable_runs(std::move(records))) {
+    studies.emplace_back(study.name, std::vector<std::string>());
+    for (const RunRecord& record : study.records) studies.back().second.push_back(record.run);
+  }
+  return studies;
+}
 
 AnalysisArguments analysis_of(const nb::dict& options) {
   AnalysisArguments arguments;
@@ -217,6 +236,7 @@ void bind_store(nb::module_& module) {
       },
       "folder"_a, "reproducible"_a = false, "all_results"_a = false);
   module.def("export_tables", &export_tables, "folder"_a, "runs"_a, "rounds"_a, "reproducible"_a, "all_results"_a);
+  module.def("studies_of", &studies_of, "folder"_a);
   module.def("compare", &compare, "folder"_a, "options"_a, "bits"_a, "at_shares"_a);
   module.def("report_page", &report_page, "folder"_a, "options"_a, "data_folder"_a.none());
   module.def("chart_data", &chart_data, "folder"_a, "options"_a, "data_folder"_a.none());

@@ -34,8 +34,8 @@ run_half() {
 }
 "$environment/bin/python" -c "import fedbits; assert fedbits._core.__file__.startswith('$package'), fedbits._core.__file__"
 running=() status=0
-run_half 0 test_compressors.py test_models.py & running+=($!)
-run_half 1 test_feedbacks.py test_store.py test_simulator.py & running+=($!)
+run_half 0 test_compressors.py test_models.py test_store.py & running+=($!)
+run_half 1 test_feedbacks.py test_simulator.py & running+=($!)
 for half in "${running[@]}"; do wait "$half" || status=1; done
 unset LD_PRELOAD
 cat "$build"/python/half-[01].log
