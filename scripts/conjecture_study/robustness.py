@@ -103,10 +103,10 @@ def answer_text(studies, budget):
 
 
 class AtTheEnds:
-    """What stands beside the margins of a study of networks: the differences where clients are most alike, at the ends of both runs, and the rounds played."""
+    """What stands beside the margins of a study of networks: the differences at all levels, those at the ends of both runs, and the rounds played."""
 
     def __init__(self, study):
-        self.alike, self.ends, self.rounds = {}, {}, {}
+        self.differences, self.ends, self.rounds = {}, {}, {}
         lines = study.differences()
         self.name_alike = str(max({float(line["level"]) for line in lines})).removesuffix(".0") if lines else ""
         runs = {run["run"]: run for run in study.runs()}
@@ -114,7 +114,7 @@ class AtTheEnds:
             at = line["group"], line["a"], line["b"], line["level"]
             pair = runs[line["run_a"]], runs[line["run_b"]]
             if line["difference"]:
-                self.alike.setdefault(at, []).append(float(line["difference"]))
+                self.differences.setdefault(at, []).append(float(line["difference"]))
             self.ends.setdefault(at, []).append(float(pair[0]["test_accuracy"]) - float(pair[1]["test_accuracy"]))
             self.rounds.setdefault(at, []).append(tuple(int(run["rounds"]) for run in pair))
 
@@ -124,8 +124,8 @@ class AtTheEnds:
         rounds = " : ".join(f"{statistics.mean(played):.0f}" for played in zip(*self.rounds[at]))
         margin = results.margin_cells(line)
         result = next(title for title in margin if title.startswith("result"))
-        return {**group, "pair": margin["pair"], f"difference at {self.name_alike}%": descriptive.mean_text(self.alike[(*at[:3], self.name_alike)]),
-                f"difference at {line['level']}%": f"{descriptive.mean_text(self.alike[at])}{results.capped_mark(line['capped_there'])}", result: margin[result],
+        return {**group, "pair": margin["pair"], f"difference at {self.name_alike}%": descriptive.mean_text(self.differences[(*at[:3], self.name_alike)]),
+                f"difference at {line['level']}%": f"{descriptive.mean_text(self.differences[at])}{results.capped_mark(line['capped_there'])}", result: margin[result],
                 f"rounds at {line['level']}%": rounds, f"last values at {line['level']}%": descriptive.mean_text(self.ends[at])}
 
 

@@ -18,7 +18,7 @@ sys.dont_write_bytecode = True
 SOURCE = pathlib.Path(sys.argv[1]).resolve()
 sys.path.insert(0, str(SOURCE / "scripts"))
 import conjecture
-from conjecture_study import descriptive, limits_page as limits, noise, results, robustness, secondary
+from conjecture_study import answer, descriptive, limits_page as limits, noise, page as study_page, results, robustness, rules, secondary
 from conjecture_study.answer import Agreement
 
 PAGE, TABLES, FIGURES, RESULTS = "docs/conjecture.md", "docs/conjecture-tables.md", "docs/conjecture/figures", "docs/conjecture/results"
@@ -240,21 +240,95 @@ def check_noise():
     print("the noise of tuning is told from that of the seeds")
 
 
+def by_hand(study, line, level):
+    """Returns the means over the seeds of a pair: the end points' difference and that of the last values at a level, and the rounds of both runs."""
+    ends, last, rounds = [], [], ([], [])
+    runs = {(run["feedback.up"], run["participation.fraction"], run["partition.percent"], run["compressor.up"], run["seed"]): run for run in study.runs()}
+    labels = results.settings_of(line["group"])
+    for one in study.differences():
+        if (one["group"], one["a"], one["b"], one["level"]) == (line["group"], line["a"], line["b"], level):
+            pair = [runs[labels["feedback.up"], labels["participation.fraction"], level, method, one["seed"]] for method in (line["a"], line["b"])]
+            ends.append(float(one["value_a"]) - float(one["value_b"]))
+            last.append(float(pair[0]["test_accuracy"]) - float(pair[1]["test_accuracy"]))
+            for found, run in zip(rounds, pair):
+                found.append(int(run["rounds"]))
+    return statistics.mean(ends), statistics.mean(last), [statistics.mean(found) for found in rounds]
+
+
 def check_ends():
-    """Compares the differences that stand beside the margins of networks with those that fedbits exported."""
-    study = conjecture.exported(SOURCE, "network-low-rank")
-    ends = robustness.AtTheEnds(study)
-    for line in study.slopes:
-        cells = ends.cells(line)
-        assert cells["difference at 0%"].startswith(results.signed(line["difference"])), (cells, line)
-        assert re.fullmatch(r"\d+ : 100", cells["rounds at 0%"]), cells  # its partner sends the same in every round, and the budget is 100 of these
-    print(f"{len(study.slopes)} margins have the differences at their ends")
+    """Compares what stands beside the margins of networks with means of the exported tables."""
+    for name in ("network-core", "network-low-rank"):
+        study = conjecture.exported(SOURCE, name)
+        ends = robustness.AtTheEnds(study)
+        for line in study.slopes:
+            cells = ends.cells(line)
+            assert cells["difference at 0%"].startswith(results.signed(line["difference"])), (cells, line)
+            alike, (_, last, rounds) = by_hand(study, line, "100")[0], by_hand(study, line, "0")
+            assert cells["difference at 100%"].startswith(f"{alike:+.3f} ("), (cells, alike)
+            assert cells["last values at 0%"].startswith(f"{last:+.3f} ("), (cells, last)
+            assert cells["rounds at 0%"] == " : ".join(f"{mean:.0f}" for mean in rounds), (cells, rounds)
+        print(f"{name}: {len(study.slopes)} margins have the differences at their ends")
+
+
+def check_capped():
+    """Checks that exactly those results where clients differ most are marked which rest on capped end points there."""
+    for name in ("robust-published", "network-core", "cifar-core"):
+        study, marked = conjecture.exported(SOURCE, name), 0
+        for line in study.slopes:
+            here = [one for one in study.differences() if all(one[key] == line[key] for key in ("group", "a", "b", "level"))]
+            capped = any("1" in (one["capped_a"], one["capped_b"]) for one in here)
+            assert here and bool(line["capped_there"]) == capped, (line, capped)
+            assert line["capped_partner"] == sum(int(one["capped_b"]) for one in here), line
+            assert any("\\*" in str(text) for title, text in results.margin_cells(line).items() if " at " in title) == capped, line
+            marked += capped
+        print(f"{name}: {marked} results rest on capped end points")
+
+
+def check_outside():
+    """Checks the counts of rule 1 and the directions of rule 3 on made-up runs."""
+    gaps = {("0", "one", "rounding"): -3.0, ("100", "one", "rounding"): -5.0}
+    others = {("0", "one", "qsgd"): -4.0, ("100", "one", "qsgd"): -4.5, ("0", "two", "qsgd"): -9.0, ("0", "one", "top-k"): -9.0}
+    assert rules.others_below(gaps, "rounding", others) == {"qsgd": [True, False]}, "only operators outside of the pairs, where both have run"
+    labels = {"data.name": "libsvm/a9a", "feedback.up": "ef14", "participation.fraction": "1", "local.steps": "1", "local.learning_rate": "1/L"}
+    cells = {("hard", "1"): ("0.048", "0.192"), ("hard", "10"): ("0.192", "0.048"), ("rounding", "1"): ("0.04", "4.0*0.04"), ("rounding", "10"): ("0.04", "0.04")}
+    runs = [{**labels, "local.steps": steps, "compressor.up": method, "partition.percent": level, rules.TUNED[method]: value}
+            for (method, steps), values in cells.items() for level, value in zip(("100", "0"), values)]
+    said = rules.changed_text(runs)
+    assert "in 3 of 4 cells" in said and "it grew in 2 and shrank in 1" in said, said
+    first, published = conjecture.exported(SOURCE, "5"), conjecture.exported(SOURCE, "robust-published")
+    tuned = rules.core_of(first, published.slopes)
+    assert len(tuned) == len(published.slopes) == 12 and {results.settings_of(line["group"])["local.steps"] for line in tuned} == {"1"}
+    print("the rules of thumb count what they say")
+
+
+def check_trends():
+    """Checks, on made-up lines, the counts of claims whose ends disagree with them and of claims that another budget turns round."""
+    class MadeUp:
+        def __init__(self, slopes, ends):
+            self.slopes = [line(at, slope) for at, slope in slopes]
+            self.ends = ends
+
+        def differences(self):
+            return [{"group": at, "a": "hard", "b": "top-k", "level": level, "difference": str(value)}
+                    for at, values in self.ends.items() for level, value in zip(("100", "0"), values)]
+
+    one, two, three = group("ef14", "1"), group("ef14", "10"), group("ef21", "1")
+    study = MadeUp([(one, -1), (two, 2), (three, -1)], {one: (0.5, 0.1), two: (0.1, 0.5), three: (0.1, 0.2)})
+    assert "in 1 of 3 claims" in study_page.ends_text(study), study_page.ends_text(study)
+    other = MadeUp([(one, 1), (two, 2), (three, 1)], {})
+    for no_claim in other.slopes[1:]:
+        no_claim["p_holm"] = "0.9"
+    assert answer.claims_turned(other, study) == (1, 3), answer.claims_turned(other, study)
+    print("claims that the ends or another budget turn round are counted")
 
 
 check_page()
 check_whole()
 check_noise()
 check_ends()
+check_capped()
+check_outside()
+check_trends()
 check_intervals()
 check_two_levels()
 check_holm()
