@@ -15,7 +15,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/scripts/steps.sh"
 
 # The tests of a folder that is configured already stay on.
 configure_binary() {
-  if [ -f "$fl_root/build/build.ninja" ]; then
+  if [ -f "$fl_root/build/CMakeCache.txt" ]; then
     configure release
   else
     configure release "${fl_quickstart_options[@]}"

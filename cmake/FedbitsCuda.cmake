@@ -32,7 +32,7 @@ endif()
 set_target_properties(fedbits_cuda PROPERTIES UNITY_BUILD OFF)  # copies of operators come several in a file already
 target_include_directories(fedbits_cuda PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_compile_options(fedbits_cuda PRIVATE
-  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Werror;-ffp-contract=off;${FL_LEVEL}>")
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;${FL_WERROR_OPTION};-ffp-contract=off;${FL_MARCH}>")
 target_link_libraries(fedbits_cuda PRIVATE ${FL_CUDA_RUNTIME})
 fedbits_add_cuda_copies(fedbits_cuda ${operators})
 

@@ -27,8 +27,16 @@ if(FL_CCACHE AND NOT DEFINED CMAKE_CUDA_COMPILER_LAUNCHER)
 endif()
 
 # Warning 554 is about BatchView's conversion to a view of constants, which a requires-clause takes away where it would be to itself.
-set(FL_CUDA_OPTIONS --fmad=false "SHELL:-Werror all-warnings" "SHELL:-diag-suppress 554"
-  "SHELL:-Xcompiler -ffp-contract=off,-Wall,-Wextra,-Werror,${FL_LEVEL}")
+set(host_options "")
+foreach(option ${FL_WERROR_OPTION} ${FL_MARCH})
+  string(APPEND host_options ",${option}")
+endforeach()
+set(FL_CUDA_WERROR)
+if(FL_WERROR)
+  set(FL_CUDA_WERROR "SHELL:-Werror all-warnings")
+endif()
+set(FL_CUDA_OPTIONS --fmad=false ${FL_CUDA_WERROR} "SHELL:-diag-suppress 554"
+  "SHELL:-Xcompiler -ffp-contract=off,-Wall,-Wextra${host_options}")
 if(FL_BUNDLE)
   list(APPEND FL_CUDA_OPTIONS "SHELL:-Xfatbin -compress-all")  # a third of the size; the driver unpacks a kernel when it is loaded
 endif()

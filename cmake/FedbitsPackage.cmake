@@ -1,5 +1,5 @@
 # `cpack` in a build folder makes a Debian package of what is installed; its dependencies are those that dpkg-shlibdeps finds. Packages
-# are built with FL_NATIVE=OFF (the preset "portable"), for any x86-64-v3 machine.
+# are built for any x86-64-v3 machine (the preset "portable").
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME fedbits)
 set(CPACK_PACKAGE_CONTACT "fedbits maintainers <maintainers@fedbits.invalid>")

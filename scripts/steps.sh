@@ -2,7 +2,7 @@
 # Sourced by quickstart.sh, test.sh and .ci/run: named steps with their seconds, and where things are.
 
 fl_root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
-fl_jobs="${FEDBITS_JOBS:-$(nproc)}"
+fl_jobs="$("$fl_root/scripts/jobs.sh")"
 
 # One compiler cache for every clone, but not for every processor: the same -march=native means other instructions there.
 CCACHE_NAMESPACE="$(grep -m1 '^flags' /proc/cpuinfo | cksum | cut -d' ' -f1)"
@@ -23,8 +23,12 @@ step() {
   printf '== %s: %d s\n' "$title" $((SECONDS - start))
 }
 
-# configure PRESET [OPTION...]: quiet when all is well.
-configure() { (cd "$fl_root" && cmake --preset "$@" --log-level=NOTICE >/dev/null); }
+# configure PRESET [OPTION...]: quiet when all is well. Without ninja, make builds.
+configure() {
+  local generator=()
+  command -v ninja >/dev/null || generator=(-G "Unix Makefiles")
+  (cd "$fl_root" && cmake --preset "$@" "${generator[@]}" --log-level=NOTICE >/dev/null)
+}
 
 # build PRESET [TARGET]
 build() { (cd "$fl_root" && cmake --build --preset "$1" -j "$fl_jobs" ${2:+--target "$2"}); }

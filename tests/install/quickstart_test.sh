@@ -13,10 +13,10 @@ fail() { echo "FAILED: $*"; exit 1; }
 # A checkout that is built already: packages and CMake have nothing to do.
 mkdir -p "$work/clone/build" "$work/clone/scripts" "$work/bin"
 cp "$source/quickstart.sh" "$work/clone"
-cp "$source/scripts/steps.sh" "$work/clone/scripts"
+cp "$source/scripts/steps.sh" "$source/scripts/jobs.sh" "$work/clone/scripts"
 printf '#!/bin/sh\nexit 0\n' | tee "$work/clone/scripts/packages.sh" >"$work/bin/cmake"
 chmod +x "$work/clone/scripts/packages.sh" "$work/bin/cmake"
-touch "$work/clone/build/build.ninja"
+touch "$work/clone/build/CMakeCache.txt"
 ln -s "$binary" "$work/clone/build/fedbits"
 ln -s "$source/scenarios" "$work/clone/scenarios"
 
