@@ -3,7 +3,8 @@
 #
 #   ./quickstart.sh [option of `fedbits run` ...]     e.g. ./quickstart.sh --set rounds=50 --again
 #
-# FEDBITS_JOBS=N builds with N compilers at a time (default: one per core).
+# FEDBITS_JOBS=N builds with N compilers at a time (default: one per core and per 1.5 GiB of memory).
+# FEDBITS_NET=1 also builds the network: `fedbits serve`, `join` and `certs`, and the option --status.
 set -euo pipefail
 case ${1:-} in
   -h | --help)
@@ -16,7 +17,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/scripts/steps.sh"
 # The tests of a folder that is configured already stay on.
 configure_binary() {
   if [ -f "$fl_root/build/CMakeCache.txt" ]; then
-    configure release
+    local network=()
+    [ "${FEDBITS_NET:-0}" != 1 ] || network=(-DFL_NET=ON)
+    configure release "${network[@]}"
   else
     configure release "${fl_quickstart_options[@]}"
   fi

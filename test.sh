@@ -26,7 +26,7 @@ find_data() {
 }
 
 step "1/4 packages" "$fl_root/scripts/packages.sh" build test bench
-step "2/4 configure" configure release -DFL_TESTS=ON -DFL_BENCH=ON
+step "2/4 configure" configure release -DFL_TESTS=ON -DFL_BENCH=ON -DFL_NET=ON
 step "3/4 build" build release
 step "4/4 data" find_data
 printf '\n== tests\n'

@@ -33,6 +33,8 @@ configure() {
 # build PRESET [TARGET]
 build() { (cd "$fl_root" && cmake --build --preset "$1" -j "$fl_jobs" ${2:+--target "$2"}); }
 
-# The quickstart's own build, which CI repeats: the program alone, sixteen files compiled as one.
+# The quickstart's own build, which CI repeats: the program alone, many files compiled as one. The network (serve, join, certs and --status) takes
+# a fifth of the compiler's time and is built where FEDBITS_NET=1 asks for it.
 # shellcheck disable=SC2034
 fl_quickstart_options=(-DFL_TESTS=OFF -DFL_BENCH=OFF -DFL_UNITY_LIBRARY=ON)
+[ "${FEDBITS_NET:-0}" = 1 ] || fl_quickstart_options+=(-DFL_NET=OFF)

@@ -1,6 +1,8 @@
 #include "apps/fedbits/usage.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include "fl_core/config/error.hpp"
@@ -14,7 +16,13 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
   return near.empty() ? "" : "; did you mean " + near + "?";
 }
 
+// The commands of builds with the network.
+constexpr std::string_view kNetworkCommands[] = {"serve", "join", "certs"};
+
 std::string unknown_command(const std::string& word, const CLI::App& app) {
+  if (std::ranges::find(kNetworkCommands, word) != std::end(kNetworkCommands))
+    return "fedbits: this fedbits was built without the network (FL_NET=OFF), which `fedbits " + word +
+           "` needs; FEDBITS_NET=1 ./quickstart.sh or cmake -DFL_NET=ON builds it";
   std::vector<std::string> known;
   std::string all;
   for (const CLI::App* command : app.get_subcommands({})) {

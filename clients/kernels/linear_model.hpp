@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "clients/kernels/gram.hpp"
+#include "clients/kernels/gram_extremes.hpp"
 #include "clients/kernels/row_passes.hpp"
 #include "clients/kernels/shard_layouts.hpp"
 #include "clients/loss_with_gradient.hpp"
@@ -158,17 +159,6 @@ class LinearModel : public Model<T>, public SecondOrder, public LossWithGradient
     Workspace::Frame frame(*exec.workspace);
     return ShardPass<T>(frame, layout, *this->data_, shape_, x).add_gradient(link, scale, acc, losses);
   }
-  // Writes B [count,D+1]: the rows, each followed by a one if there is a bias, else a zero.
-  template <class Source>
-  void expand(const Source& source, const std::uint32_t* rows, std::size_t count, double* B) const {
-    for (std::size_t r = 0; r < count; ++r) {
-      source.expand(rows[r], B + r * (shape_.D + 1));
-      B[r * (shape_.D + 1) + shape_.D] = shape_.bias ? 1.0 : 0.0;
-    }
-  }
-  template <class Source>
-  [[nodiscard]] Extremes gram_extremes(const Source& source, RowSet set) const;
-
   LinearShape shape_;
 };
 
@@ -215,7 +205,7 @@ void LinearModel<T, Self>::add_hessian(const Exec& exec, const double* x, RowSet
     for_each_row_block(source, set, {}, [&](const typename Source::RowBlock& rows, const double* weight) {
       row_block_margins<false>(source, shape_, x, rows, z);
       link.normalise(rows.count, stride, z, nullptr);
-      expand(source, rows.rows, static_cast<std::size_t>(rows.count), B);
+      expand_rows(source, shape_, rows.rows, static_cast<std::size_t>(rows.count), B);
       double* pair = G.data();
       for (std::size_t a = 0; a < O; ++a) {
         for (std::size_t b = 0; b <= a; ++b, pair += n * n) {
@@ -240,49 +230,10 @@ void LinearModel<T, Self>::add_hessian(const Exec& exec, const double* x, RowSet
 }
 
 template <class T, class Self>
-template <class Source>
-Extremes LinearModel<T, Self>::gram_extremes(const Source& source, RowSet set) const {
-  constexpr std::size_t kDense = 600, kChunk = 256;
-  const std::size_t m = set.rows.size(), n = shape_.D + 1;
-  const std::size_t features = shape_.bias ? n : shape_.D;
-  const auto weight = [&](std::size_t r) { return set.weight.empty() ? 1.0 : set.weight[r]; };
-  if (m < features && m <= kDense) {
-    std::vector<double> B(m * n), G(m * m);
-    expand(source, set.rows.data(), m, B.data());
-    for (std::size_t r = 0; r < m; ++r)
-      for (std::size_t j = 0; j < n; ++j) B[r * n + j] *= std::sqrt(weight(r));
-    outer_gram(B.data(), m, n, G.data());
-    return {0, extreme_eigenvalues(G.data(), m).largest};
-  }
-  if (features <= kDense) {
-    std::vector<double> B(kChunk * n), w(kChunk), G(n * n, 0.0), used(features * features);
-    for (std::size_t first = 0; first < m; first += kChunk) {
-      const std::size_t count = std::min(kChunk, m - first);
-      expand(source, set.rows.data() + first, count, B.data());
-      for (std::size_t r = 0; r < count; ++r) w[r] = weight(first + r);
-      add_gram(B.data(), w.data(), count, n, G.data());
-    }
-    for (std::size_t i = 0; i < features; ++i) std::copy_n(G.data() + i * n, i + 1, used.data() + i * features);
-    return extreme_eigenvalues(used.data(), features);
-  }
-  LinearShape single{shape_.D, 1, shape_.bias};
-  std::vector<double> z(block_size<Source>(single));
-  const double largest = largest_eigenvalue(single.size(), [&](const double* v, double* out) {
-    std::fill_n(out, single.size(), 0.0);
-    for_each_row_block(source, set, {}, [&](const typename Source::RowBlock& rows, const double* w) {
-      row_block_margins<true>(source, single, v, rows, z.data());
-      block_scale(1, kStride<Source>, rows.count, 1.0, w, z.data());
-      row_block_add(source, single, z.data(), rows, out);
-    });
-  });
-  return {0, largest};
-}
-
-template <class T, class Self>
 SecondOrder::Curvature LinearModel<T, Self>::curvature(RowSet set) const {
   return with_rows([&](const auto& source, const auto& link) {
     using Link = std::remove_cvref_t<decltype(link)>;
-    const Extremes gram = gram_extremes(source, set);
+    const Extremes gram = gram_extremes(source, shape_, set);
     return Curvature{Link::kLeastCurvature * std::max(0.0, gram.least), Link::kCurvatureBound * gram.largest};
   });
 }

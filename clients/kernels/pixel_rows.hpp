@@ -17,7 +17,7 @@
 namespace fl::kernels {
 
 template <class V>
-class PixelRows {
+class FL_API PixelRows {
  public:
   static constexpr int kRowsPerBlock = DenseRows<V>::kRowsPerBlock;
   // Some rows, expanded in the source's memory until it opens the next block.
@@ -36,16 +36,8 @@ class PixelRows {
   }
 
   template <bool, class X>
-  void margins(const RowBlock& block, const X* x, std::size_t outputs, std::size_t stride, double* z) const {
-    in_pieces(block, [&]<int R>(const detail::Rows<R, V>& a, int first) {
-      detail::dot_outputs<R, detail::kNone>(a, x, outputs, D_, stride, z + first);
-    });
-  }
-  void add(const RowBlock& block, const double* z, std::size_t outputs, std::size_t stride, double* acc) const {
-    in_pieces(block, [&]<int R>(const detail::Rows<R, V>& a, int first) {
-      for (std::size_t o = 0; o < outputs; ++o) detail::add_rows<R, detail::kNone>(a, z + o * stride + first, D_, acc + o * D_);
-    });
-  }
+  void margins(const RowBlock& block, const X* x, std::size_t outputs, std::size_t stride, double* z) const;
+  void add(const RowBlock& block, const double* z, std::size_t outputs, std::size_t stride, double* acc) const;
   // Writes out [D] = the row, dense.
   void expand(std::uint32_t row, double* out) const {
     std::vector<V> features(D_);
@@ -60,13 +52,7 @@ class PixelRows {
     for (std::size_t at = 0; at < std::min(D_, kMost); at += kLine) __builtin_prefetch(bytes + at, 0, 2);
   }
   template <class Visit>
-  [[gnu::always_inline]] void in_pieces(const RowBlock& block, const Visit& visit) const {
-    detail::in_pieces<kRowsPerBlock>(block.count, [&]<int R>(int first) {
-      detail::Rows<R, V> a;
-      for (int r = 0; r < R; ++r) a.row[r] = a.next[r] = block.features + static_cast<std::size_t>(first + r) * D_;
-      visit.template operator()<R>(a, first);
-    });
-  }
+  void in_pieces(const RowBlock& block, const Visit& visit) const;
 
   const Dataset<V>& data_;
   std::size_t D_;

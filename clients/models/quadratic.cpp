@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "clients/bounded_gradients.hpp"
-#include "clients/kernels/dense_rows.hpp"
+#include "clients/kernels/row_products.hpp"
 #include "clients/kernels/gram.hpp"
 #include "clients/model.hpp"
 #include "fl_core/config/registry.hpp"

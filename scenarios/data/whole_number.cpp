@@ -6,7 +6,7 @@
 namespace fl {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_decimal_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::optional<std::int64_t> plain_number(std::string_view digits) {
   std::int64_t value = 0;
@@ -18,7 +18,7 @@ std::optional<std::int64_t> plain_number(std::string_view digits) {
 // Reads digits from the front of `text` and appends them to `digits`; returns how many there were.
 std::int64_t take_digits(std::string_view& text, std::string& digits) {
   std::size_t count = 0;
-  while (count < text.size() && is_digit(text[count])) ++count;
+  while (count < text.size() && is_decimal_digit(text[count])) ++count;
   digits += text.substr(0, count);
   text.remove_prefix(count);
   return static_cast<std::int64_t>(count);
