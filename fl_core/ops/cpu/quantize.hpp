@@ -234,12 +234,17 @@ class RowQuantizer {
   template <class L, class Numbers>
   void quantize_as(std::size_t begin, std::size_t count, Numbers numbers, const SegmentTarget<T>& target) {
     const T* p = load(begin, count);
-    if (stream_ != nullptr && state_holds_input_)  // the random words take as long as the tile takes from memory
-      for (std::size_t j = 0; j < count; j += 64 / sizeof(T)) __builtin_prefetch(p + j, 0, 2);
     if (stream_ != nullptr)
-      quantize_with<L>(p, random_tile(*stream_, begin, count, tile_.words), begin, count, numbers, target);
+      quantize_with<L>(p, random_words(p, begin, count), begin, count, numbers, target);
     else
       quantize_with<L>(p, NoWords{}, begin, count, numbers, target);
+  }
+  // Returns the random words of a tile. It takes as long to make them as p takes from memory, if that has left the cache.
+  [[nodiscard]] const std::uint32_t* random_words(const T* p, std::size_t begin, std::size_t count) {
+    if (!state_holds_input_) return random_tile(*stream_, begin, count, tile_.words);
+    return random_tile(*stream_, begin, count, tile_.words, [p, count](std::size_t first, std::size_t words) {
+      for (std::size_t j = first; j < std::min(first + words, count); j += 64 / sizeof(T)) __builtin_prefetch(p + j);
+    });
   }
   template <class L, class Words, class Numbers>
   void quantize_with(const T* p, Words word, std::size_t begin, std::size_t count, Numbers numbers, const SegmentTarget<T>& target) {
