@@ -66,21 +66,21 @@ struct PowerValue {
     return std::bit_cast<T>(bits | (wide < 0 ? std::numeric_limits<Int>::min() : 0)) * scale;
   }
 };
-// The same where no power is smaller than half of the smallest normal number, and none larger than the largest power: then no shift by
-// a variable is needed. For a format without a scale.
+// The same for a format without a scale whose powers are the normal numbers from the smallest on and half of it: then neither a shift by a
+// variable nor a comparison is needed. Level 1 is half the smallest number, which has the top bit of the mantissa; level l from 2 on has
+// the exponent's field l - 1.
 template <class T>
 struct NormalPowerValue {
   using Int = typename PowerValue<T>::Int;
-  Int offset;  // from the size of a level to the exponent's field
   [[nodiscard]] static bool holds(const LevelFormat& format) {
-    const std::int64_t smallest = format.min_exponent + std::int64_t{PowerValue<T>::kBias};
-    return !format.has_scale && smallest >= 0 && smallest - format.min_level <= 2 * std::int64_t{PowerValue<T>::kBias} + 1;
+    return !format.has_scale && format.min_exponent + std::int64_t{PowerValue<T>::kBias} == 0 &&
+           -std::int64_t{format.min_level} <= 2 * std::int64_t{PowerValue<T>::kBias} + 1;
   }
   T operator()(std::int32_t level) const {
-    const Int wide = level, size = wide < 0 ? -wide : wide, field = size + offset;
-    Int bits = field > 0 ? field << PowerValue<T>::kMantissaBits : PowerValue<T>::kDenormal;
-    bits = size > 0 ? bits : 0;
-    return std::bit_cast<T>(bits | (wide & std::numeric_limits<Int>::min()));
+    constexpr int kMantissaBits = PowerValue<T>::kMantissaBits;
+    const Int wide = level, size = wide < 0 ? -wide : wide;
+    const Int normal = (size - 1) << kMantissaBits, half = size << (kMantissaBits - 1);
+    return std::bit_cast<T>((normal < half ? half : normal) | (wide & std::numeric_limits<Int>::min()));
   }
 };
 
@@ -263,7 +263,7 @@ class RowQuantizer {
     if constexpr (requires { typename Quantizer::Map; }) {
       if constexpr (Quantizer::Map::value == LevelMap::power_of_two) {
         const LevelFormat& format = message_.level_format;
-        if (NormalPowerValue<T>::holds(format)) return use(NormalPowerValue<T>{format.min_exponent - 1 + PowerValue<T>::kBias});
+        if (NormalPowerValue<T>::holds(format)) return use(NormalPowerValue<T>{});
       }
       use(value_of<Quantizer::Map::value>(scales));
     } else {
