@@ -9,12 +9,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "fl_core/ops/cpu/lanes256.hpp"
 #include "fl_core/ops/cpu/lanes512.hpp"
-
-#if defined(__AVX2__) && !defined(__AVX512F__)
-#define FL_CPU_AVX2 1
-#include <immintrin.h>
-#endif
 
 namespace fl::cpu {
 
@@ -54,27 +50,13 @@ template <class T>
   std::memcpy(p, &v, sizeof v);
 }
 
-#if defined(FL_CPU_AVX2)
-// Returns a mask of 8 lanes of 32 bits, or 4 of 64, of which the first `lanes` are set.
-template <class T>
-[[gnu::always_inline]] inline __m256i mask_of_first(std::size_t lanes) {
-  if constexpr (sizeof(T) == sizeof(float))
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(lanes)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-  else
-    return _mm256_cmpgt_epi64(_mm256_set1_epi64x(static_cast<long long>(lanes)), _mm256_setr_epi64x(0, 1, 2, 3));
-}
-#endif
-
 // Returns the first `lanes` entries and zeros, and the way back. Copies of an unknown length cost more than all else in short rows.
 template <class T>
 [[gnu::always_inline]] inline Vec<T> load(const T* p, std::size_t lanes) {
 #if defined(FL_CPU_AVX512)
   return Lanes512<T>::load(first_lanes<T>(lanes), p);
 #elif defined(FL_CPU_AVX2)
-  if constexpr (sizeof(T) == sizeof(float))
-    return (Vec<T>)_mm256_maskload_ps(p, mask_of_first<T>(lanes));
-  else
-    return (Vec<T>)_mm256_maskload_pd(p, mask_of_first<T>(lanes));
+  return (Vec<T>)Lanes256<T>::load_first(lanes, p);
 #else
   T entries[kVector<T>] = {};
   for (std::size_t l = 0; l < lanes; ++l) entries[l] = p[l];
@@ -86,10 +68,7 @@ template <class T>
 #if defined(FL_CPU_AVX512)
   Lanes512<T>::store(first_lanes<T>(lanes), p, v);
 #elif defined(FL_CPU_AVX2)
-  if constexpr (sizeof(T) == sizeof(float))
-    _mm256_maskstore_ps(p, mask_of_first<T>(lanes), (__m256)v);
-  else
-    _mm256_maskstore_pd(p, mask_of_first<T>(lanes), (__m256d)v);
+  Lanes256<T>::store_first(lanes, p, (typename Lanes256<T>::Vector)v);
 #else
   for (std::size_t l = 0; l < lanes; ++l) p[l] = v[l];
 #endif
