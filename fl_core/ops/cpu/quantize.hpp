@@ -125,16 +125,27 @@ struct NoWords {
 };
 
 // level, message and state of a tile in one loop. Words: pointer or NoWords. `p` may be `state` itself: elements are read and written in
-// place.
+// place. Without random words the loop waits for memory, so that its input is asked for ahead.
 template <class L, class T, class Words, class Numbers, class Quantizer, class Value>
 FL_WIDE_VECTORS inline void quantize_tile(const T* p, Words word, std::size_t count, Numbers numbers, std::size_t segment, Quantizer q,
                                           Value value, L* __restrict out, T* state) {
-  FL_IVDEP
-  for (std::size_t j = 0; j < count; ++j) {
-    const std::int32_t level = q(p[j], numbers, word[j], segment);
-    out[j] = static_cast<L>(level);
-    state[j] = p[j] - value(level);
+  const auto quantize_from = [&](std::size_t first, std::size_t size) {
+    FL_IVDEP
+    for (std::size_t j = first; j < first + size; ++j) {
+      const std::int32_t level = q(p[j], numbers, word[j], segment);
+      out[j] = static_cast<L>(level);
+      state[j] = p[j] - value(level);
+    }
+  };
+  std::size_t j = 0;
+  if constexpr (std::is_same_v<Words, NoWords>) {
+    constexpr std::size_t kStrip = 64, kLine = 64 / sizeof(T);
+    for (; j + kStrip <= count; j += kStrip) {
+      for (std::size_t l = 0; l < kStrip; l += kLine) __builtin_prefetch(p + j + l + kPrefetched, 0, 2);
+      quantize_from(j, kStrip);
+    }
   }
+  quantize_from(j, count - j);
 }
 // The same without a state.
 template <class L, class T, class Words, class Numbers, class Quantizer>
