@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -21,6 +20,7 @@
 #include "clients/model.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/memory/workspace.hpp"
+#include "fl_core/ops/cpu/machine_vector.hpp"
 #include "fl_core/random/random.hpp"
 #include "scenarios/data/libsvm.hpp"
 
@@ -95,15 +95,11 @@ volatile double sink = 0;
 
 template <class T>
 void read_once(const T* from, std::size_t n) {
-  typedef T Vec __attribute__((vector_size(64)));
-  constexpr std::size_t kWidth = 64 / sizeof(T);
+  using Vec = cpu::Vec<T>;
+  constexpr std::size_t kWidth = cpu::kVector<T>;
   Vec part[8] = {};
   for (std::size_t i = 0; i + 8 * kWidth <= n; i += 8 * kWidth) {
-    for (std::size_t u = 0; u < 8; ++u) {
-      Vec v;
-      std::memcpy(&v, from + i + u * kWidth, sizeof v);
-      part[u] += v;
-    }
+    for (std::size_t u = 0; u < 8; ++u) part[u] += cpu::load(from + i + u * kWidth);
   }
   T total = 0;
   for (const Vec& v : part) total += v[0] + v[kWidth - 1];
@@ -113,20 +109,15 @@ void read_once(const T* from, std::size_t n) {
 // One dot product and one scaled row per client; four sums, as a compiler makes of a plain loop that it may reorder.
 template <class T>
 void bare_batch_one(const RegressionBenchmark<T>& p, const std::uint32_t* pick, T* out) {
-  typedef T Vec __attribute__((vector_size(64)));
-  constexpr std::size_t kWidth = 64 / sizeof(T);
+  using Vec = cpu::Vec<T>;
+  constexpr std::size_t kWidth = cpu::kVector<T>;
   const std::size_t D = p.x.size();
   for (std::size_t k = 0; k < kClients; ++k, out += D) {
     const T* a = p.data.dense_row(pick[k]);
     Vec part[4] = {};
     std::size_t j = 0;
     for (; j + 4 * kWidth <= D; j += 4 * kWidth) {
-      for (std::size_t u = 0; u < 4; ++u) {
-        Vec v, w;
-        std::memcpy(&v, a + j + u * kWidth, sizeof v);
-        std::memcpy(&w, p.x.data() + j + u * kWidth, sizeof w);
-        part[u] += v * w;
-      }
+      for (std::size_t u = 0; u < 4; ++u) part[u] += cpu::load(a + j + u * kWidth) * cpu::load(p.x.data() + j + u * kWidth);
     }
     const Vec all = (part[0] + part[1]) + (part[2] + part[3]);
     T z = 0;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "fl_core/memory/thread_pool.hpp"
+#include "fl_core/ops/cpu/machine_vector.hpp"
 
 namespace fl::bench {
 
@@ -48,14 +49,8 @@ struct Samples {
   }
 };
 
-#if defined(__AVX512F__)
-inline constexpr int kLanes = 16;
-#elif defined(__AVX__)
-inline constexpr int kLanes = 8;
-#else
-inline constexpr int kLanes = 4;
-#endif
-typedef float Vec __attribute__((vector_size(kLanes * sizeof(float))));
+using Vec = cpu::Vec<float>;
+inline constexpr int kLanes = static_cast<int>(cpu::kVector<float>);
 inline volatile float g_sink = 0;
 
 // Fused multiply-adds in registers: 12 independent sums, each two million long. Floating-point operations per call:

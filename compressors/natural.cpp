@@ -45,8 +45,11 @@ struct Ieee<double> {
   static constexpr int kMantissaBits = 52, kMinExponent = -1023, kMessageBits = 12;
 };
 
-// Rounds by the mantissa, which is a fraction of 2^kMantissaBits. A denormal number lies on the line through 0, 2^kMinExponent and
-// 2^(kMinExponent+1), which are 0, 1 and 2 times 2^(kMantissaBits-1) in units of its last place.
+// Rounds by adding a number t < 2^kM to the bits of |x|, whose carry out of the mantissa is the rounding: it carries if the mantissa
+// exceeds the number drawn, 2^kM - 1 - t. One more 2^kM makes the level of the exponent. A denormal number lies on the line through 0,
+// 2^kMinExponent and 2^(kMinExponent+1), which are 0, 1 and 2 times 2^(kM-1) in units of its last place: twice its bits and t. Both are
+//
+//   level = (m + min(m, 2^kM) + t) >> kM,   m the bits of |x|
 //
 // All steps are integers as wide as T without a branch. Otherwise g++ 12 does not vectorise the loop over a tile, which then takes several
 // times as long. It does not vectorise a comparison of floats (p != p) or a choice that is the same for the whole loop either.
@@ -56,27 +59,24 @@ struct NaturalLevel {
   using Bits = typename Ieee<T>::Bits;
   using Int = std::make_signed_t<Bits>;
   static constexpr int kM = Ieee<T>::kMantissaBits;
-  static constexpr Bits kOne = 1, kMantissa = (kOne << kM) - 1, kHalf = kOne << (kM - 1);
-  Bits threshold;  // the mantissa above which `nearest` rounds up; 0 for `stochastic`, whose words decide
+  static constexpr Bits kOne = Bits{1} << kM, kSign = Bits{1} << (8 * sizeof(Bits) - 1);
+  Bits flipped;  // t is the number drawn with these bits flipped. `nearest` draws 0, and carries from half of the step on
 
-  FL_HD explicit NaturalLevel(bool stochastic) : threshold(stochastic ? 0 : kHalf - 1) {}
+  FL_HD explicit NaturalLevel(bool stochastic) : flipped(stochastic ? kOne - 1 : kOne / 2) {}
 
   FL_HD std::int32_t operator()(T p, T, std::uint32_t word, std::size_t) const {
     Bits bits;
     memcpy(&bits, &p, sizeof(bits));
-    const Bits magnitude = bits & ~(kOne << (8 * sizeof(Bits) - 1));
-    const Bits mantissa = magnitude & kMantissa;
-    const Int exponent = static_cast<Int>(magnitude >> kM);
-    const Bits fraction = exponent > 0 ? mantissa : static_cast<Bits>((mantissa & (kHalf - 1)) << 1);
-    Int level = exponent > 0 ? exponent + 1 : static_cast<Int>(mantissa >> (kM - 1));
+    const Bits magnitude = bits & ~kSign;
     // float32 uses 23 of the word's bits; float64 compares all 32 with the upper 32 of 52 (bias below 2^-32 of the step).
     const Bits drawn = sizeof(T) == sizeof(float) ? static_cast<Bits>(word >> (32 - 23)) : static_cast<Bits>(word) << (kM - 32);
-    level += static_cast<Int>(drawn | threshold) < static_cast<Int>(fraction) ? 1 : 0;
+    const Bits doubled = static_cast<Int>(magnitude) < static_cast<Int>(kOne) ? magnitude : kOne;
+    Int level = static_cast<Int>((magnitude + doubled + (drawn ^ flipped)) >> kM);
     constexpr Int kTop = (1 << (Ieee<T>::kMessageBits - 1)) - 1;
     level = level < kTop ? level : kTop;
-    // The sign of a NaN, which is larger than an infinity as an integer, depends on the processor.
-    constexpr Int kInfinity = static_cast<Int>(kTop) << kM;
-    const Int negative = (static_cast<Int>(bits) >> (8 * sizeof(Bits) - 1)) & (static_cast<Int>(magnitude) > kInfinity ? 0 : -1);
+    // A NaN, which is beyond the negative infinity as an integer, counts as positive: its sign depends on the processor.
+    constexpr Int kNegativeInfinity = static_cast<Int>(kSign | static_cast<Bits>(kTop) << kM);
+    const Int negative = static_cast<Int>(bits) <= kNegativeInfinity ? -1 : 0;
     return static_cast<std::int32_t>((level ^ negative) - negative);
   }
 };

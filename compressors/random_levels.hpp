@@ -86,12 +86,13 @@ struct RandomLevel8 {
   float s;
   FL_HD std::int32_t operator()(float p, float scale, std::uint32_t word, std::size_t) const {
     const float inverse = s / scale;
-    float a = (p < 0 ? -p : p) * inverse;
+    float a = std::fabs(p) * inverse;
     a = a < s ? a : s;
     a = scale > 0 ? a : 0;
     const auto fixed = static_cast<std::uint32_t>(static_cast<std::int32_t>(a * 0x1p24f));
     const auto level = static_cast<std::int32_t>((fixed + (word >> 8)) >> 24);
-    return p < 0 ? -level : level;
+    const std::int32_t negative = p < 0 ? -1 : 0;
+    return (level ^ negative) - negative;
   }
 };
 

@@ -20,8 +20,10 @@ struct Lanes512<float> {
   using Vector = __m512;
   using Mask = __mmask16;
   static constexpr std::size_t kWidth = 16;
+  static constexpr Mask kAll = 0xFFFF;
   static Vector spread(float x) { return _mm512_set1_ps(x); }
   static Vector load(const float* p) { return _mm512_loadu_ps(p); }
+  static Vector load_first(std::size_t lanes, const float* p) { return load(static_cast<Mask>((1u << lanes) - 1), p); }
   static Vector load(Mask lanes, const float* p) { return _mm512_maskz_loadu_ps(lanes, p); }
   static void store(float* p, Vector x) { _mm512_storeu_ps(p, x); }
   static void store(Mask lanes, float* p, Vector x) { _mm512_mask_storeu_ps(p, lanes, x); }
@@ -51,8 +53,10 @@ struct Lanes512<double> {
   using Vector = __m512d;
   using Mask = __mmask8;
   static constexpr std::size_t kWidth = 8;
+  static constexpr Mask kAll = 0xFF;
   static Vector spread(double x) { return _mm512_set1_pd(x); }
   static Vector load(const double* p) { return _mm512_loadu_pd(p); }
+  static Vector load_first(std::size_t lanes, const double* p) { return load(static_cast<Mask>((1u << lanes) - 1), p); }
   static Vector load(Mask lanes, const double* p) { return _mm512_maskz_loadu_pd(lanes, p); }
   static void store(double* p, Vector x) { _mm512_storeu_pd(p, x); }
   static void store(Mask lanes, double* p, Vector x) { _mm512_mask_storeu_pd(p, lanes, x); }

@@ -2,83 +2,16 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
-#include <type_traits>
 
 #include "fl_core/memory/workspace.hpp"
-#include "fl_core/ops/cpu/lanes512.hpp"
+#include "fl_core/ops/cpu/machine_vector.hpp"
 #include "fl_core/ops/cpu/tile.hpp"
 
 namespace fl::cpu {
 namespace {
 
-constexpr std::size_t kLanesOf64Bytes = 64;
-template <class T>
-inline constexpr std::size_t kVector = kLanesOf64Bytes / sizeof(T);
-template <class T>
-struct VectorOf {
-  typedef T type __attribute__((vector_size(64)));
-};
-template <class T>
-using Vec = typename VectorOf<T>::type;
-
 // Rows and columns of a tile of the input, 8 KiB of floats per term; columns of the factors whose sums stay in registers at once.
 constexpr std::size_t kRows = 4, kCols = 512, kFactors = 4;
-
-// The number of entries of a vector that exist: all of them, known to the compiler, or fewer at the end of a row.
-template <class T>
-using AllLanes = std::integral_constant<std::size_t, kVector<T>>;
-
-template <class T>
-Vec<T> load(const T* p) {
-  Vec<T> v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-// The first `lanes` entries and zeros, and the way back. Copies of an unknown length cost more than all else in short rows.
-template <class T>
-Vec<T> load(const T* p, std::size_t lanes) {
-#if defined(FL_CPU_AVX512)
-  return Lanes512<T>::load(first_lanes<T>(lanes), p);
-#else
-  T entries[kVector<T>] = {};
-  for (std::size_t l = 0; l < lanes; ++l) entries[l] = p[l];
-  return load(entries);
-#endif
-}
-template <class T>
-void store(T* p, const Vec<T>& v, std::size_t lanes) {
-#if defined(FL_CPU_AVX512)
-  Lanes512<T>::store(first_lanes<T>(lanes), p, v);
-#else
-  for (std::size_t l = 0; l < lanes; ++l) p[l] = v[l];
-#endif
-}
-template <class T>
-Vec<T> load(const T* p, AllLanes<T>) {
-  return load(p);
-}
-template <class T>
-void store(T* p, const Vec<T>& v, AllLanes<T>) {
-  std::memcpy(p, &v, sizeof v);
-}
-
-// Calls step(first entry, number of entries) for the vectors of a run of entries.
-template <class T, class Step>
-void each_vector(std::size_t count, const Step& step) {
-  std::size_t j = 0;
-  for (; j + kVector<T> <= count; j += kVector<T>) step(j, AllLanes<T>{});
-  if (j < count) step(j, count - j);
-}
-
-template <class T>
-T sum_of(const Vec<T>& v) {
-  T lanes[kVector<T>];
-  std::memcpy(lanes, &v, sizeof v);
-  for (std::size_t half = kVector<T> / 2; half > 0; half /= 2)
-    for (std::size_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
-  return lanes[0];
-}
 
 // The input of one client at a matrix, a vector of entries at a time; the same expression as Affine::at().
 template <class T, int kTerms>
@@ -162,13 +95,13 @@ void each_chunk(std::size_t r, const F& f) {
   if (first < r) f.template operator()<1>(first);
 }
 
-// A factor [m,r] with its columns as rows [r,stride], stride a whole number of vectors and the rest zeros.
+// A factor [m,r] with its columns as rows [r,stride], stride a whole number of cache lines and the rest zeros.
 template <class T>
 struct Columns {
   std::size_t stride;
   T* data;
   Columns(std::size_t m, std::size_t r, Workspace::Frame& frame)
-      : stride((m + kVector<T> - 1) / kVector<T> * kVector<T>), data(frame.take<T>(stride * std::max<std::size_t>(r, 1))) {
+      : stride((m + kLine<T> - 1) / kLine<T> * kLine<T>), data(frame.take<T>(stride * std::max<std::size_t>(r, 1))) {
     std::fill_n(data, stride * r, T(0));
   }
   void read(const T* Q, std::size_t m, std::size_t r) {
@@ -192,24 +125,37 @@ struct Weights {
   }
 };
 
+// Rows whose sums stay in registers at once, together with kFactors columns of the other factor: 32 registers hold 16 sums, 16 hold 8.
+constexpr std::size_t kSumRows = kVectorBytes == kLineBytes ? kRows : kRows / 2;
+
 // out [kN,r] += the tile times kR columns of Q.
 template <std::size_t kR, std::size_t kN, class M, class T>
 FL_WIDE_VECTORS void add_dot_products(const M& matrix, const Tile& tile, const T* Q, std::size_t stride, T* out, std::size_t r) {
-  Vec<T> sum[kN][kR] = {};
-  each_vector<T>(tile.count, [&](std::size_t j, auto lanes) {
-    Vec<T> q[kR];
+  constexpr std::size_t kAtOnce = std::min(kN, kSumRows);
+  for (std::size_t row = 0; row < kN; row += kAtOnce) {
+    Vec<T> sums[kAtOnce][kR][kParts];
+    for (std::size_t part = 0; part < kParts; ++part) {
+      Vec<T> sum[kAtOnce][kR] = {};
+      each_vector_of_part<T>(part, tile.count, [&](std::size_t j, auto lanes) {
+        Vec<T> q[kR];
 #pragma GCC unroll 4
-    for (std::size_t c = 0; c < kR; ++c) q[c] = load(Q + c * stride + j);
+        for (std::size_t c = 0; c < kR; ++c) q[c] = load(Q + c * stride + j);
 #pragma GCC unroll 4
-    for (std::size_t i = 0; i < kN; ++i) {
-      const Vec<T> p = matrix.entries(tile.at(i, j), lanes);
-      matrix.prefetch(tile.next(i, j));
+        for (std::size_t i = 0; i < kAtOnce; ++i) {
+          const Vec<T> p = matrix.entries(tile.at(row + i, j), lanes);
+          if (part == 0) matrix.prefetch(tile.next(row + i, j));
 #pragma GCC unroll 4
-      for (std::size_t c = 0; c < kR; ++c) sum[i][c] += p * q[c];
+          for (std::size_t c = 0; c < kR; ++c) sum[i][c] += p * q[c];
+        }
+      });
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < kAtOnce; ++i)
+#pragma GCC unroll 4
+        for (std::size_t c = 0; c < kR; ++c) sums[i][c][part] = sum[i][c];
     }
-  });
-  for (std::size_t i = 0; i < kN; ++i)
-    for (std::size_t c = 0; c < kR; ++c) out[i * r + c] += sum_of<T>(sum[i][c]);
+    for (std::size_t i = 0; i < kAtOnce; ++i)
+      for (std::size_t c = 0; c < kR; ++c) out[(row + i) * r + c] += sum_of<T>(sums[i][c]);
+  }
 }
 
 // out [kR,stride] += kR columns of P^T times the tile. Calls keep(place, entries, their number) for the entries of the tile.
@@ -217,7 +163,7 @@ template <std::size_t kR, std::size_t kN, class M, class T, class Keep>
 FL_WIDE_VECTORS void add_weighted_rows(const M& matrix, const Tile& tile, const T* P, std::size_t r, T* out, std::size_t stride,
                                        const Keep& keep) {
   const Weights<kR, kN, T> weight(P, r);
-  each_vector<T>(tile.count, [&](std::size_t j, auto lanes) {
+  each_vector<T>(tile.count, [&](std::size_t j, auto lanes, auto begins_line) {
     Vec<T> sum[kR];
 #pragma GCC unroll 4
     for (std::size_t c = 0; c < kR; ++c) sum[c] = load(out + c * stride + j);
@@ -225,7 +171,7 @@ FL_WIDE_VECTORS void add_weighted_rows(const M& matrix, const Tile& tile, const 
     for (std::size_t i = 0; i < kN; ++i) {
       const Vec<T> p = matrix.entries(tile.at(i, j), lanes);
       keep(tile.at(i, j), p, lanes);
-      matrix.prefetch(tile.next(i, j));
+      if constexpr (begins_line) matrix.prefetch(tile.next(i, j));
 #pragma GCC unroll 4
       for (std::size_t c = 0; c < kR; ++c) sum[c] += weight.at[i][c] * p;
     }
@@ -257,13 +203,14 @@ void add_transposed_product(const Affine<T>& input, std::size_t k, const Segment
   });
 }
 
-// Calls use(row of the tile, column of the tile, entries of P Q^T, their number) for the products of the kR columns c .. c+kR-1, added to
-// those of earlier columns in `scratch` [kRows,kCols]. kFactors columns are added up first, fewer one by one.
+// Calls use(row of the tile, column of the tile, entries of P Q^T, their number, whether a cache line begins there) for the products of the
+// kR columns c .. c+kR-1, added to those of earlier columns in `scratch` [kRows,kCols]. kFactors columns are added up first, fewer one by
+// one.
 template <std::size_t kR, std::size_t kN, bool kIsFirst, class T, class Use>
 FL_WIDE_VECTORS void multiply_factors(const Tile& tile, const T* P, std::size_t r, const T* Q, std::size_t stride, const T* scratch,
                                       const Use& use) {
   const Weights<kR, kN, T> weight(P, r);
-  each_vector<T>(tile.count, [&](std::size_t j, auto lanes) {
+  each_vector<T>(tile.count, [&](std::size_t j, auto lanes, auto begins_line) {
     Vec<T> q[kR];
 #pragma GCC unroll 4
     for (std::size_t c = 0; c < kR; ++c) q[c] = load(Q + c * stride + j);
@@ -274,16 +221,16 @@ FL_WIDE_VECTORS void multiply_factors(const Tile& tile, const T* P, std::size_t 
 #pragma GCC unroll 4
       for (std::size_t c = 1; c < kR; ++c) sum += weight.at[i][c] * q[c];
       if constexpr (!kIsFirst && kR == kFactors) sum = load(scratch + i * kCols + j) + sum;
-      use(i, j, sum, lanes);
+      use(i, j, sum, lanes, begins_line);
     }
   });
 }
 
-// Calls use(row of the tile, column of the tile, entries of P Q^T, their number): the same bits for the sender's memory and for the
+// Calls use as multiply_factors() does, with all columns of the factors: the same bits for the sender's memory and for the
 // receiver. `scratch`: [kRows,kCols]
 template <std::size_t kN, class T, class Use>
 void product_tile(const Tile& tile, const T* P, const Columns<T>& Q, std::size_t r, T* scratch, const Use& use) {
-  const auto to_scratch = [scratch](std::size_t i, std::size_t j, const Vec<T>& sum, auto) {
+  const auto to_scratch = [scratch](std::size_t i, std::size_t j, const Vec<T>& sum, auto, auto) {
     store(scratch + i * kCols + j, sum, AllLanes<T>{});
   };
   each_chunk(r, [&]<std::size_t kR>(std::size_t c) {
@@ -305,9 +252,9 @@ void product_tile(const Tile& tile, const T* P, const Columns<T>& Q, std::size_t
 template <class T>
 void subtract_product(const Segment& segment, const T* P, const Columns<T>& Q, std::size_t r, T* scratch, T* state) {
   each_tile<Order::backwards>(segment, [&]<std::size_t kN>(const Tile& tile) {
-    product_tile<kN>(tile, P, Q, r, scratch, [&](std::size_t i, std::size_t j, const Vec<T>& sent, auto lanes) {
+    product_tile<kN>(tile, P, Q, r, scratch, [&](std::size_t i, std::size_t j, const Vec<T>& sent, auto lanes, auto begins_line) {
       T* const place = state + tile.at(i, j);
-      __builtin_prefetch(state + tile.next(i, j), 0, 2);  // not for writing, which takes longer
+      if constexpr (begins_line) __builtin_prefetch(state + tile.next(i, j), 0, 2);  // not for writing, which takes longer
       store(place, load(place, lanes) - sent, lanes);
     });
   });
@@ -350,8 +297,9 @@ void low_rank_product(const Exec& exec, const Segment& segment, const T* P, cons
   columns.read(Q, segment.cols, r);
   T* const scratch = frame.take<T>(kRows * kCols);
   each_tile<Order::forwards>(segment, [&]<std::size_t kN>(const Tile& tile) {
-    product_tile<kN>(tile, P, columns, r, scratch,
-                     [&](std::size_t i, std::size_t j, const Vec<T>& entries, auto lanes) { store(out + tile.at(i, j), entries, lanes); });
+    product_tile<kN>(tile, P, columns, r, scratch, [&](std::size_t i, std::size_t j, const Vec<T>& entries, auto lanes, auto) {
+      store(out + tile.at(i, j), entries, lanes);
+    });
   });
 }
 

@@ -1,12 +1,14 @@
 // Which elements of a tile are meant: 64 elements are one bit mask, bit i for element i. Made by vector compares, turned into ascending
-// positions without a branch per element. AVX-512 where the compiler targets it, else portable loops with the same results.
+// positions without a branch per element. AVX-512 or AVX2 where the compiler targets them, else portable loops with the same results.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
+#include "fl_core/ops/cpu/lanes256.hpp"
 #include "fl_core/ops/cpu/lanes512.hpp"
 #include "fl_core/ops/cpu/tile.hpp"
 
@@ -42,6 +44,12 @@ inline constexpr int kKeyBits = static_cast<int>(sizeof(T)) * 8 - 1;
 #if defined(FL_CPU_AVX512)
   const __m512i bytes = _mm512_loadu_si512(flag);
   return _mm512_test_epi8_mask(bytes, bytes);
+#elif defined(FL_CPU_AVX2)
+  const auto half = [flag](std::size_t first) {  // bit 0 of every byte goes to bit 7
+    const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(flag + first));
+    return static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_slli_epi16(bytes, 7)));
+  };
+  return half(0) | static_cast<std::uint64_t>(half(32)) << 32;
 #else
   // Eight bytes of 0 or 1 times this constant have their bits side by side in the top byte.
   std::uint64_t word = 0;
@@ -68,18 +76,28 @@ template <class T, class Test>
 }
 
 #if defined(FL_CPU_AVX512)
+#define FL_CPU_MASKS 1
+template <class T>
+using MaskLanes = Lanes512<T>;
+#elif defined(FL_CPU_AVX2)
+#define FL_CPU_MASKS 1
+template <class T>
+using MaskLanes = Lanes256<T>;
+#endif
+
+#if defined(FL_CPU_MASKS)
 // Bit i = compare(lanes that exist, their values), a vector at a time.
 template <class T, class Compare>
 [[nodiscard]] inline std::uint64_t mask_by_vector(const T* p, std::size_t count, Compare compare) {
-  using L = Lanes512<T>;
+  using L = MaskLanes<T>;
   std::uint64_t word = 0;
   if (count >= 64) {
-    constexpr auto kAll = static_cast<typename L::Mask>(~0u);
-    for (std::size_t j = 0; j < 64; j += L::kWidth) word |= static_cast<std::uint64_t>(compare(kAll, L::load(p + j))) << j;
+    for (std::size_t j = 0; j < 64; j += L::kWidth) word |= static_cast<std::uint64_t>(compare(L::kAll, L::load(p + j))) << j;
   } else {
     for (std::size_t j = 0; j < count; j += L::kWidth) {
-      const auto lanes = first_lanes<T>(count - j);
-      word |= static_cast<std::uint64_t>(compare(lanes, L::load(lanes, p + j))) << j;
+      const std::size_t left = std::min(count - j, L::kWidth);
+      const auto lanes = static_cast<typename L::Mask>((1u << left) - 1);
+      word |= static_cast<std::uint64_t>(compare(lanes, L::load_first(left, p + j))) << j;
     }
   }
   return word;
@@ -89,8 +107,8 @@ template <class T, class Compare>
 // Bit i = |p[i]| >= bound, as numbers: false for NaN.
 template <class T>
 [[nodiscard]] inline std::uint64_t mask_at_least(const T* p, std::size_t count, T bound) {
-#if defined(FL_CPU_AVX512)
-  using L = Lanes512<T>;
+#if defined(FL_CPU_MASKS)
+  using L = MaskLanes<T>;
   const auto limit = L::spread(bound);
   return mask_by_vector(p, count, [limit](auto lanes, auto x) { return L::magnitude_at_least(lanes, x, limit); });
 #else
@@ -101,9 +119,9 @@ template <class T>
 // Bit i = key of p[i] >= bound, so NaN counts as the largest.
 template <class T>
 [[nodiscard]] inline std::uint64_t mask_key_at_least(const T* p, std::size_t count, Key<T> bound) {
-#if defined(FL_CPU_AVX512)
-  using L = Lanes512<T>;
-  const __m512i limit = L::spread_key(bound);
+#if defined(FL_CPU_MASKS)
+  using L = MaskLanes<T>;
+  const auto limit = L::spread_key(bound);
   return mask_by_vector(p, count, [limit](auto lanes, auto x) { return L::key_at_least(lanes, L::keys(x), limit); });
 #else
   return mask_if(p, count, [bound](T x) { return magnitude_key(x) >= bound; });

@@ -66,21 +66,21 @@ struct PowerValue {
     return std::bit_cast<T>(bits | (wide < 0 ? std::numeric_limits<Int>::min() : 0)) * scale;
   }
 };
-// The same where no power is smaller than half of the smallest normal number, and none larger than the largest power: then no shift by
-// a variable is needed. For a format without a scale.
+// The same for a format without a scale whose powers are the normal numbers from the smallest on and half of it: then neither a shift by a
+// variable nor a comparison is needed. Level 1 is half the smallest number, which has the top bit of the mantissa; level l from 2 on has
+// the exponent's field l - 1.
 template <class T>
 struct NormalPowerValue {
   using Int = typename PowerValue<T>::Int;
-  Int offset;  // from the size of a level to the exponent's field
   [[nodiscard]] static bool holds(const LevelFormat& format) {
-    const std::int64_t smallest = format.min_exponent + std::int64_t{PowerValue<T>::kBias};
-    return !format.has_scale && smallest >= 0 && smallest - format.min_level <= 2 * std::int64_t{PowerValue<T>::kBias} + 1;
+    return !format.has_scale && format.min_exponent + std::int64_t{PowerValue<T>::kBias} == 0 &&
+           -std::int64_t{format.min_level} <= 2 * std::int64_t{PowerValue<T>::kBias} + 1;
   }
   T operator()(std::int32_t level) const {
-    const Int wide = level, size = wide < 0 ? -wide : wide, field = size + offset;
-    Int bits = field > 0 ? field << PowerValue<T>::kMantissaBits : PowerValue<T>::kDenormal;
-    bits = size > 0 ? bits : 0;
-    return std::bit_cast<T>(bits | (wide & std::numeric_limits<Int>::min()));
+    constexpr int kMantissaBits = PowerValue<T>::kMantissaBits;
+    const Int wide = level, size = wide < 0 ? -wide : wide;
+    const Int normal = (size - 1) << kMantissaBits, half = size << (kMantissaBits - 1);
+    return std::bit_cast<T>((normal < half ? half : normal) | (wide & std::numeric_limits<Int>::min()));
   }
 };
 
@@ -125,16 +125,27 @@ struct NoWords {
 };
 
 // level, message and state of a tile in one loop. Words: pointer or NoWords. `p` may be `state` itself: elements are read and written in
-// place.
+// place. Without random words the loop waits for memory, so that its input is asked for ahead.
 template <class L, class T, class Words, class Numbers, class Quantizer, class Value>
 FL_WIDE_VECTORS inline void quantize_tile(const T* p, Words word, std::size_t count, Numbers numbers, std::size_t segment, Quantizer q,
                                           Value value, L* __restrict out, T* state) {
-  FL_IVDEP
-  for (std::size_t j = 0; j < count; ++j) {
-    const std::int32_t level = q(p[j], numbers, word[j], segment);
-    out[j] = static_cast<L>(level);
-    state[j] = p[j] - value(level);
+  const auto quantize_from = [&](std::size_t first, std::size_t size) {
+    FL_IVDEP
+    for (std::size_t j = first; j < first + size; ++j) {
+      const std::int32_t level = q(p[j], numbers, word[j], segment);
+      out[j] = static_cast<L>(level);
+      state[j] = p[j] - value(level);
+    }
+  };
+  std::size_t j = 0;
+  if constexpr (std::is_same_v<Words, NoWords>) {
+    constexpr std::size_t kStrip = 64, kLine = 64 / sizeof(T);
+    for (; j + kStrip <= count; j += kStrip) {
+      for (std::size_t l = 0; l < kStrip; l += kLine) __builtin_prefetch(p + j + l + kPrefetched, 0, 2);
+      quantize_from(j, kStrip);
+    }
   }
+  quantize_from(j, count - j);
 }
 // The same without a state.
 template <class L, class T, class Words, class Numbers, class Quantizer>
@@ -234,12 +245,17 @@ class RowQuantizer {
   template <class L, class Numbers>
   void quantize_as(std::size_t begin, std::size_t count, Numbers numbers, const SegmentTarget<T>& target) {
     const T* p = load(begin, count);
-    if (stream_ != nullptr && state_holds_input_)  // the random words take as long as the tile takes from memory
-      for (std::size_t j = 0; j < count; j += 64 / sizeof(T)) __builtin_prefetch(p + j, 0, 2);
     if (stream_ != nullptr)
-      quantize_with<L>(p, random_tile(*stream_, begin, count, tile_.words), begin, count, numbers, target);
+      quantize_with<L>(p, random_words(p, begin, count), begin, count, numbers, target);
     else
       quantize_with<L>(p, NoWords{}, begin, count, numbers, target);
+  }
+  // Returns the random words of a tile. It takes as long to make them as p takes from memory, if that has left the cache.
+  [[nodiscard]] const std::uint32_t* random_words(const T* p, std::size_t begin, std::size_t count) {
+    if (!state_holds_input_) return random_tile(*stream_, begin, count, tile_.words);
+    return random_tile(*stream_, begin, count, tile_.words, [p, count](std::size_t first, std::size_t words) {
+      for (std::size_t j = first; j < std::min(first + words, count); j += 64 / sizeof(T)) __builtin_prefetch(p + j);
+    });
   }
   template <class L, class Words, class Numbers>
   void quantize_with(const T* p, Words word, std::size_t begin, std::size_t count, Numbers numbers, const SegmentTarget<T>& target) {
@@ -258,7 +274,7 @@ class RowQuantizer {
     if constexpr (requires { typename Quantizer::Map; }) {
       if constexpr (Quantizer::Map::value == LevelMap::power_of_two) {
         const LevelFormat& format = message_.level_format;
-        if (NormalPowerValue<T>::holds(format)) return use(NormalPowerValue<T>{format.min_exponent - 1 + PowerValue<T>::kBias});
+        if (NormalPowerValue<T>::holds(format)) return use(NormalPowerValue<T>{});
       }
       use(value_of<Quantizer::Map::value>(scales));
     } else {

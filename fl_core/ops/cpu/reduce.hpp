@@ -47,6 +47,10 @@ class LaneReduction {
     std::size_t j = 0;
     for (; j + kLanes <= count; j += kLanes) {
       T value[kLanes];
+      for (std::size_t l = 0; l < kLanes; l += 64 / sizeof(T)) {
+        __builtin_prefetch(v0 + j + l + kPrefetched, 0, 2);
+        __builtin_prefetch(v1 + j + l + kPrefetched, 0, 2);
+      }
       for (std::size_t l = 0; l < kLanes; ++l) value[l] = c0 * v0[j + l] + c1 * v1[j + l];
       for (std::size_t l = 0; l < kLanes; ++l) p[j + l] = value[l];
       for (std::size_t l = 0; l < kLanes; ++l) lane[l] = join<R>(lane[l], map(value[l]));

@@ -34,7 +34,7 @@ TEST(PhiloxTile, PlainLoopsAndVectorsAgree) {
   std::uint32_t plain[4 * kPhiloxBatch], batch[4 * kPhiloxBatch];
   for (const std::uint32_t first : {0u, 1u, 1000003u, 0xFFFFFFFFu - 2 * static_cast<std::uint32_t>(kPhiloxBatch)}) {
     detail::philox_batch_plain(stream, first, plain);
-    detail::philox_batch(stream, first, batch);
+    detail::PhiloxBatches(stream).make(first, batch);
     for (std::size_t i = 0; i < 4 * kPhiloxBatch; ++i) ASSERT_EQ(plain[i], batch[i]) << first << " word " << i;
   }
 }
