@@ -61,7 +61,7 @@ target_include_directories(fedbits_third_party SYSTEM INTERFACE ${FL_HEADER_FOLD
 function(fedbits_part name)
   cmake_parse_arguments(PART "CONTRACT" "" "" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/cuda/")
+  list(FILTER sources EXCLUDE REGEX "/(cuda|processor)/")  # fl_core/processor has targets of its own
   if(FL_CUDA)
     list(FILTER sources EXCLUDE REGEX "/without_cuda.cpp$")
   endif()
@@ -97,5 +97,5 @@ function(fedbits_link_parts target)
   elseif(FL_TSAN)  # so are those that are watched
     list(PREPEND parts net)
   endif()
-  target_link_libraries(${target} PRIVATE ${parts} fedbits_flags fedbits_third_party)
+  target_link_libraries(${target} PRIVATE ${parts} processor processor_at_start $<TARGET_NAME_IF_EXISTS:older_glibc> fedbits_flags fedbits_third_party)
 endfunction()
