@@ -3,10 +3,4 @@
 if(NOT FL_CUDA OR FL_SHARED OR FL_FETCH OR FL_INSTALL)
   message(FATAL_ERROR "FL_BUNDLE=ON needs FL_CUDA=ON, FL_SHARED=OFF, FL_FETCH=OFF and FL_INSTALL=OFF; the preset \"bundle\" sets them")
 endif()
-
-# These two have CMake modules that take what find_library finds; the others come with packages of their own.
-set(suffixes ${CMAKE_FIND_LIBRARY_SUFFIXES})
-set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
-find_package(SQLite3 REQUIRED)
-find_package(ZLIB REQUIRED)
-set(CMAKE_FIND_LIBRARY_SUFFIXES ${suffixes})
+set(FL_STATIC_LIBRARIES ON)

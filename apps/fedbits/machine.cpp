@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include "apps/fedbits/version_text.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/memory/cuda/memory.hpp"
 #include "fl_core/memory/device_memory.hpp"
@@ -40,11 +41,7 @@ void describe_machine(RunRecord& record, Device device) {
   if (device == Device::cuda) record.device = cuda::device_name();
   record.cpu = cpu_model();
   record.instruction_set = instruction_set();
-#if defined(__clang__)
-  record.compiler = "clang " __clang_version__;
-#else
-  record.compiler = "gcc " __VERSION__;
-#endif
+  record.compiler = build_compiler();
 }
 
 Device choose_device(const std::string& name) {

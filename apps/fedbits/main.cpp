@@ -8,6 +8,7 @@
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/usage.hpp"
 #include "apps/fedbits/value_names.hpp"
+#include "apps/fedbits/version_text.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/printable.hpp"
 #include "scenarios/results/run_store.hpp"
@@ -74,7 +75,7 @@ int main(int argc, char** argv) {
   fl::make_output_printable();
   CLI::App app{"fedbits simulates federated learning and counts every bit."};
   app.require_subcommand(1);
-  app.set_version_flag("--version", std::string("fedbits ") + FL_VERSION);
+  app.set_version_flag("--version", fl::version_text());
   app.footer(
       "Examples:\n"
       "  fedbits run scenarios/library/quickstart.toml\n"

@@ -18,6 +18,7 @@ fedbits.export writes for other programs, and `import fedbits.torch` adds compre
 """
 import importlib
 
+from fedbits.build import build_info  # first: it says what this processor lacks, where _core could not run
 from fedbits import _core
 from fedbits._core import ConfigError, DataError, DeviceError, Error, MessageOverflow, StoreError
 from fedbits.compressors import Compressor, Contract, Memory, Message, compressors
@@ -34,7 +35,7 @@ from fedbits.store import Report, Store, StudyWarning
 _CLASSES = _COMPRESSORS | _FEEDBACKS
 __version__ = _core.version
 __all__ = ["Check", "Compressor", "ConfigError", "Contract", "DataError", "DataFacts", "Dataset", "DeviceError", "Error", "Feedback", "Memory", "Message",
-           "MessageOverflow", "Model", "Partitioner", "Progress", "Report", "Request", "Rows", "Scenario", "Store", "StoreError", "StudyWarning", "check",
+           "MessageOverflow", "Model", "Partitioner", "Progress", "Report", "Request", "Rows", "Scenario", "Store", "StoreError", "StudyWarning", "build_info", "check",
            "compressors", "feedbacks", "plan", "run", "suggest", "sweep", *sorted(_CLASSES)]
 
 

@@ -8,6 +8,7 @@ from fedbits._core import DeviceError as DeviceError
 from fedbits._core import Error as Error
 from fedbits._core import MessageOverflow as MessageOverflow
 from fedbits._core import StoreError as StoreError
+from fedbits.build import build_info as build_info
 from fedbits.compressors import Compressor as Compressor
 from fedbits.compressors import Contract as Contract
 from fedbits.compressors import Memory as Memory

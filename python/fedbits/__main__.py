@@ -18,7 +18,9 @@ def main(arguments: list[str]) -> int:
         print(f"python -m fedbits has no command {arguments[0]!r}. In Python, fedbits.run, sweep, plan, suggest and check do what the commands of the program "
               "`fedbits` do.", file=sys.stderr)
         return 2
-    print(ABOUT.splitlines()[0] if arguments[:1] == ["--version"] else ABOUT.rstrip())
+    info = fedbits.build_info()
+    built = f"built for {info['level']} with {info['compiler']}"
+    print(f"{ABOUT.splitlines()[0]}\n{built}" if arguments[:1] == ["--version"] else ABOUT.rstrip())
     return 0
 
 

@@ -2,6 +2,8 @@
 from typing import Any
 
 version: str
+build_level: str
+build_compiler: str
 
 class Error(RuntimeError): ...
 class ConfigError(Error):

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/fedbits/version_text.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/registry.hpp"
 #include "python/src/bindings.hpp"
@@ -158,6 +159,8 @@ NB_MODULE(_core, module) {
   nb::exception<ConfigError>(module, "ConfigError", error);
   nb::exception<Overflow>(module, "MessageOverflow", error);
   module.attr("version") = FL_VERSION;
+  module.attr("build_level") = build_level();
+  module.attr("build_compiler") = build_compiler();
   module.def(
       "names", [](const std::string& role) { return Registry::instance().names(role); }, "role"_a);
   module.def("check_options", [](const std::string& role, const std::string& kind, const nb::dict& options) {
