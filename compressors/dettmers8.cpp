@@ -35,6 +35,8 @@ struct TreeLevel {
   TreeLevel() {
     for (std::int32_t m = 1; m <= 127; ++m) middle[m - 1] = static_cast<T>((dynamic_tree(m - 1) + dynamic_tree(m)) / 2);
   }
+  static constexpr LevelWidth kWidth = LevelWidth::w8;
+  static constexpr bool kHasChance = false;
   FL_HD std::int32_t operator()(T p, T scale, std::uint32_t, std::size_t) const {
     const T t = scale > T(0) ? (p < T(0) ? -p : p) / scale : T(0);
     std::int32_t m = 0;  // number of middles that are at most t

@@ -57,6 +57,7 @@ template <class T>
 struct StepLevel {
   using Map = std::integral_constant<LevelMap, LevelMap::linear>;
   double most;
+  static constexpr bool kHasChance = true;
   FL_HD std::int32_t operator()(T p, T step, std::uint32_t word, std::size_t) const {
     double a = static_cast<double>(p < T(0) ? -p : p) / static_cast<double>(step);
     a = a < most ? a : most;  // NaN becomes the largest

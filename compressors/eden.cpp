@@ -76,6 +76,8 @@ template <class T>
 struct CentroidLevel {
   using Map = std::integral_constant<LevelMap, LevelMap::linear>;
   Nearest nearest;
+  static constexpr LevelWidth kWidth = LevelWidth::w8;
+  static constexpr bool kHasChance = false;
   FL_HD std::int32_t operator()(T z, T, std::uint32_t, std::size_t) const {
     const std::int32_t index = nearest.index(fabs(static_cast<double>(z)));
     return z < T(0) ? -index - 1 : index;

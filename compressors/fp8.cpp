@@ -42,6 +42,8 @@ struct Fp8Scale {
 template <class T, LevelMap kMap>
 struct Fp8Level {
   using Map = std::integral_constant<LevelMap, kMap>;
+  static constexpr LevelWidth kWidth = LevelWidth::w8;
+  static constexpr bool kHasChance = false;
   FL_HD std::int32_t operator()(T p, T scale, std::uint32_t, std::size_t) const {
     const T x = p / scale;
     const std::int32_t level = fp8_level(kMap, x);

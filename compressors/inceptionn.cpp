@@ -39,6 +39,7 @@ template <class T>
 struct CutLevel {
   using Map = std::integral_constant<LevelMap, LevelMap::linear>;
   double dropped, coarse, largest;  // 2^-b, 2^-floor(b/2), of a level
+  static constexpr bool kHasChance = false;
   FL_HD std::int32_t operator()(T p, T, std::uint32_t, std::size_t) const {
     const double magnitude = static_cast<double>(p < T(0) ? -p : p);
     double a = magnitude * (1 << kFinePlaces);

@@ -44,6 +44,7 @@ template <class T>
 struct LpcLevel {
   using Map = std::integral_constant<LevelMap, LevelMap::linear>;
   double half;  // 2^(b-1)
+  static constexpr bool kHasChance = true;
   FL_HD std::int32_t operator()(T p, T step, std::uint32_t word, std::size_t) const {
     double a = static_cast<double>(p) / static_cast<double>(step);
     a = a < half - 1 ? a : half - 1;  // NaN becomes the largest

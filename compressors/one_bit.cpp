@@ -55,6 +55,8 @@ struct GroupMeans {
 
 struct GroupLevel {
   using Map = std::integral_constant<LevelMap, LevelMap::two_values>;
+  static constexpr LevelWidth kWidth = LevelWidth::w8;
+  static constexpr bool kHasChance = false;
   template <class T>
   FL_HD std::int32_t operator()(T p, const T*, std::uint32_t, std::size_t) const {
     return p < T(0) ? 0 : 1;

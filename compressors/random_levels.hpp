@@ -68,6 +68,7 @@ template <class T>
 struct RandomLevel {
   using Map = std::integral_constant<LevelMap, LevelMap::linear>;
   T s;
+  static constexpr bool kHasChance = true;
   FL_HD std::int32_t operator()(T p, T scale, std::uint32_t word, std::size_t) const {
     const T inverse = s / scale;  // infinite in a segment of zeros
     T a = (p < T(0) ? -p : p) * inverse;
@@ -84,6 +85,8 @@ struct RandomLevel {
 struct RandomLevel8 {
   using Map = std::integral_constant<LevelMap, LevelMap::linear>;
   float s;
+  static constexpr LevelWidth kWidth = LevelWidth::w8;
+  static constexpr bool kHasChance = true;
   FL_HD std::int32_t operator()(float p, float scale, std::uint32_t word, std::size_t) const {
     const float inverse = s / scale;
     float a = std::fabs(p) * inverse;

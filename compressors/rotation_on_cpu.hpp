@@ -109,6 +109,8 @@ void rotate_rows(const Exec& exec, std::span<const RandomStream> streams, const 
 
 struct RotatedSign {
   using Map = std::integral_constant<LevelMap, LevelMap::sign>;
+  static constexpr LevelWidth kWidth = LevelWidth::w8;
+  static constexpr bool kHasChance = false;
   template <class T>
   std::int32_t operator()(T z, T, std::uint32_t, std::size_t) const {
     return z < T(0) ? 0 : 1;

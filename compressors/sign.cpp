@@ -19,6 +19,8 @@ namespace {
 
 struct PlainSign {
   using Map = std::integral_constant<LevelMap, LevelMap::sign>;
+  static constexpr LevelWidth kWidth = LevelWidth::w8;
+  static constexpr bool kHasChance = false;
   template <class T>
   FL_HD std::int32_t operator()(T p, T, std::uint32_t, std::size_t) const {
     return p < T(0) ? 0 : 1;

@@ -86,6 +86,7 @@ template <class T>
 struct BucketLevel {
   using Map = std::integral_constant<LevelMap, LevelMap::table>;
   std::size_t q;
+  static constexpr bool kHasChance = false;
   FL_HD std::int32_t operator()(T p, const T* bound, std::uint32_t, std::size_t) const {
     std::size_t low = 0, high = q - 1;  // number of bounds that are at most p
     while (low < high) {

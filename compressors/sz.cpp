@@ -58,6 +58,7 @@ template <class T>
 struct NearestOfGrid {
   using Map = std::integral_constant<LevelMap, LevelMap::linear>;
   double inverse;
+  static constexpr bool kHasChance = false;
   FL_HD std::int32_t operator()(T p, T, std::uint32_t, std::size_t) const {
     return static_cast<std::int32_t>(rint(inverse * static_cast<double>(p)));
   }

@@ -37,6 +37,8 @@ struct MultipliedLargest {
 template <class T>
 struct TernaryLevel {
   using Map = std::integral_constant<LevelMap, LevelMap::linear>;
+  static constexpr LevelWidth kWidth = LevelWidth::w8;
+  static constexpr bool kHasChance = false;
   FL_HD std::int32_t operator()(T p, T scale, std::uint32_t, std::size_t) const {
     const T half = scale / 2;
     return scale > T(0) ? (p >= half ? 1 : p <= -half ? -1 : 0) : 0;

@@ -5,6 +5,8 @@
 // A quantiser is an FL_HD functor  (T p, T scale, std::uint32_t word, std::size_t segment) -> std::int32_t. It uses plain IEEE operations,
 // so that a level is the same on every device, and its answer lies within the format's range whatever p is (NaN included). It may name the
 // format's map, `using Map = std::integral_constant<LevelMap, ...>`, which saves compiling the others. Without streams the words are 0.
+// Likewise `static constexpr LevelWidth kWidth` says that its levels always have that width, and `static constexpr bool kHasChance` that
+// there are always streams or never any.
 // word_j is word j of the client's stream (j = parameter index), so it depends on neither the scope nor the tiles.
 // Where its second argument is a `const T*` the quantiser is given all numbers of the segment: its scales, or its parameters.
 //
@@ -23,6 +25,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <stdexcept>
 #include <type_traits>
 
 #include "fl_core/memory/exec.hpp"
@@ -236,19 +239,29 @@ class RowQuantizer {
   template <class Numbers>
   void quantize(std::size_t begin, std::size_t count, Numbers numbers, const SegmentTarget<T>& target) {
     switch (message_.level_width) {
-      case LevelWidth::w8: return quantize_as<std::int8_t>(begin, count, numbers, target);
-      case LevelWidth::w16: return quantize_as<std::int16_t>(begin, count, numbers, target);
-      case LevelWidth::w32: return quantize_as<std::int32_t>(begin, count, numbers, target);
+      case LevelWidth::w8: return quantize_as<LevelWidth::w8, std::int8_t>(begin, count, numbers, target);
+      case LevelWidth::w16: return quantize_as<LevelWidth::w16, std::int16_t>(begin, count, numbers, target);
+      case LevelWidth::w32: return quantize_as<LevelWidth::w32, std::int32_t>(begin, count, numbers, target);
     }
   }
   // One tile; its levels go to `target.offset` of the message.
-  template <class L, class Numbers>
+  template <LevelWidth kWidth, class L, class Numbers>
   void quantize_as(std::size_t begin, std::size_t count, Numbers numbers, const SegmentTarget<T>& target) {
-    const T* p = load(begin, count);
-    if (stream_ != nullptr)
-      quantize_with<L>(p, random_words(p, begin, count), begin, count, numbers, target);
-    else
-      quantize_with<L>(p, NoWords{}, begin, count, numbers, target);
+    if constexpr (may_have_width(kWidth)) {
+      const T* p = load(begin, count);
+      if constexpr (may_have_chance(true))
+        if (stream_ != nullptr) return quantize_with<L>(p, random_words(p, begin, count), begin, count, numbers, target);
+      if constexpr (may_have_chance(false)) return quantize_with<L>(p, NoWords{}, begin, count, numbers, target);
+    }
+    throw std::logic_error("a quantiser's levels have another width, or other random words, than it says");
+  }
+  static constexpr bool may_have_width(LevelWidth width) {
+    if constexpr (requires { Quantizer::kWidth; }) return Quantizer::kWidth == width;
+    return true;
+  }
+  static constexpr bool may_have_chance(bool chance) {
+    if constexpr (requires { Quantizer::kHasChance; }) return Quantizer::kHasChance == chance;
+    return true;
   }
   // Returns the random words of a tile. It takes as long to make them as p takes from memory, if that has left the cache.
   [[nodiscard]] const std::uint32_t* random_words(const T* p, std::size_t begin, std::size_t count) {
