@@ -24,7 +24,7 @@ SOURCE_DATE_EPOCH=$(git -C "$fl_root" log -1 --format=%ct)
 export SOURCE_DATE_EPOCH CCACHE_BASEDIR=$source TZ=UTC LC_ALL=C CXX=/usr/bin/c++ CC=/usr/bin/cc PYTHONHASHSEED=0
 options=(-DFL_STATIC_LIBRARIES=ON "-DFL_OLD_GLIBC=$work/libraries/glibc" -DFL_WERROR=OFF)
 # paths_of FOLDER: the option with which objects name their sources as if FOLDER were the working folder.
-paths_of() { echo "-DCMAKE_CXX_FLAGS=-ffile-prefix-map=$work=/release -ffile-prefix-map=$1=."; }
+paths_of() { echo "-DCMAKE_CXX_FLAGS=-ffile-prefix-map=$1=."; }
 
 newer_python() {
   local candidate
