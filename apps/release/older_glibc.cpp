@@ -56,16 +56,22 @@ int wait_by_system_clock(pthread_cond_t* condition, pthread_mutex_t* mutex, cloc
 
 // The versions before 2.29, which differ in how they report errors and not in what they compute.
 __asm__(".symver fl_older_exp, exp@GLIBC_2.2.5");
+__asm__(".symver fl_older_exp2, exp2@GLIBC_2.2.5");
+__asm__(".symver fl_older_log2, log2@GLIBC_2.2.5");
 __asm__(".symver fl_older_log, log@GLIBC_2.2.5");
 __asm__(".symver fl_older_pow, pow@GLIBC_2.2.5");
 
 extern "C" {
 
 double fl_older_exp(double);
+double fl_older_exp2(double);
 double fl_older_log(double);
+double fl_older_log2(double);
 double fl_older_pow(double, double);
 FL_HIDDEN double exp(double x) { return fl_older_exp(x); }
+FL_HIDDEN double exp2(double x) { return fl_older_exp2(x); }
 FL_HIDDEN double log(double x) { return fl_older_log(x); }
+FL_HIDDEN double log2(double x) { return fl_older_log2(x); }
 FL_HIDDEN double pow(double x, double y) { return fl_older_pow(x, y); }
 
 // glibc 2.30: std::condition_variable waits with it. Where glibc has it, it is used.
