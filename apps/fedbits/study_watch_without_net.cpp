@@ -6,7 +6,9 @@ namespace fl {
 
 std::unique_ptr<StudyWatch> watch_study(const std::string&, const std::string& address, bool) {
   if (!address.empty())
-    throw key_error("--status", "this fedbits was built without the network (FL_NET=OFF); FEDBITS_NET=1 ./quickstart.sh or cmake -DFL_NET=ON builds it");
+    throw key_error(
+        "--status",
+        "this fedbits was built without the network (FL_NET=OFF); FEDBITS_NET=1 ./quickstart.sh or cmake -DFL_NET=ON builds it");
   return std::make_unique<StudyWatch>();
 }
 

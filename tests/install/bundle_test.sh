@@ -71,6 +71,7 @@ says "top_k" 0 $top/fedbits list compressors
 says "train_loss" 0 $top/fedbits run /tmp/study.toml --out /tmp/results
 says "--status: this fedbits was built without the network (FL_NET=OFF)" 2 $top/fedbits run /tmp/study.toml --out /tmp/other --status 0
 says "--status: this fedbits was built without the network (FL_NET=OFF)" 2 $top/fedbits sweep /tmp/study.toml --out /tmp/other --status 0
+says "this fedbits was built without the network (FL_NET=OFF), which \`fedbits serve\` needs" 2 $top/fedbits serve /tmp/study.toml
 says "shard: this fedbits was built without the network (FL_NET=OFF)" 2 $top/fedbits data shard /tmp/study.toml --clients 0 --out /tmp/0.shard
 says "finds no GPU" 2 $top/fedbits run /tmp/study.toml --out /tmp/other --device cuda
 says "cannot download" 2 $top/fedbits data fetch fashion-mnist --data /tmp/data
