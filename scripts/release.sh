@@ -99,21 +99,20 @@ make_archive() {
 
 make_sdist() { "$work/python3/bin/python" -m build --sdist --no-isolation --outdir "$out" "$source" >/dev/null; }
 
-# make_wheel ENVIRONMENT OPTION...: of the source distribution, as `pip install` makes it.
+# make_wheel NAME OPTION...: in the folder of the program, whose objects the compiler cache has. That the source distribution holds all that a
+# wheel needs is tested by tests/python/run_tests.sh.
 make_wheel() {
-  local environment=$work/$1 unpacked=$work/sdist-$1 option settings=()
+  local name=$1 environment=$work/$1 option settings=()
   shift
-  rm -rf "$unpacked" "$environment/wheel"
-  mkdir -p "$unpacked"
-  tar -xzf "$out/fedbits-$version.tar.gz" -C "$unpacked" --strip-components=1
-  for option in "${options[@]}" "$(paths_of "$unpacked")"; do
+  rm -rf "$environment/wheel"
+  for option in "${options[@]}" "$(paths_of "$source")"; do
     option=${option#-D}
     settings+=("--config-setting=cmake.define.${option%%=*}=${option#*=}")
   done
   (
-    export CCACHE_BASEDIR=$unpacked PATH=$environment/bin:$PATH
-    python -m build --wheel --no-isolation --outdir "$environment/wheel" "${settings[@]}" "$@" "$unpacked" >"$environment/wheel.log" 2>&1 ||
-      { tail -n 40 "$environment/wheel.log" >&2; exit 1; }
+    export PATH=$environment/bin:$PATH
+    python -m build --wheel --no-isolation --outdir "$environment/wheel" "--config-setting=build-dir=build-$name" "${settings[@]}" "$@" "$source" \
+      >"$environment/wheel.log" 2>&1 || { tail -n 40 "$environment/wheel.log" >&2; exit 1; }
     auditwheel repair --plat "$manylinux" --only-plat --wheel-dir "$out" "$environment"/wheel/*.whl
   )
 }
