@@ -4,10 +4,12 @@
     FEDBITS_DATA=DIR bench/write_page.py build/bench                    makes build/bench-venv with the packages of PyPI, measures, writes
     FEDBITS_DATA=DIR bench/write_page.py build/bench --python PYTHON    with an interpreter that has them
     bench/write_page.py --rows FILE                                     only writes, from the rows of an earlier measurement
+    bench/write_page.py build-haswell/bench --level avx2                the same at the level of AVX2, with a build of FL_LEVEL=haswell
 
 It takes about an hour, wants a quiet machine, and is part of no test: PyTorch brings 5 GB of packages along. --cores names two cores; rounds on two
 threads use both, everything else the first one. --only runs one script.
 The rows are one JSON object per line, in build/bench-rows.jsonl unless --rows says otherwise. Tables whose rows are missing stay as they are.
+A level restricts the libraries to its instructions, each through the variable that it reads, and has tables of its own on the page.
 """
 import argparse
 import json
@@ -26,6 +28,13 @@ OPERATOR_GOALS = {"hard_threshold 1%": "0.85", "top_k 1%": "0.70", "random_k 1%"
 PEAK_GOALS = {"ResNet-18": "0.55", "CNN": "0.75", "LSTM": "0.65", "MLP": "0.70"}
 STEP_GOALS = {("ResNet-18", "PyTorch"): "1.2", ("ResNet-18", "JAX"): "1.2", ("VGG-11", "PyTorch"): "1.2", ("VGG-11", "JAX"): "1.2", ("CNN", "PyTorch"): "1.8",
               ("CNN", "JAX"): "1.8", ("LSTM", "PyTorch"): "1.3", ("LSTM", "JAX"): "1.3", ("MLP", "PyTorch"): "4", ("MLP", "JAX"): "1.3", ("2NN", "JAX"): "1.6"}
+AVX2_OPERATOR_GOALS = {"hard_threshold 1%": "0.75", "qsgd 127, buckets of 512": "0.28", "qsgd 127, whole": "0.28", "ef_sign, whole": "0.55",
+                       "natural, stochastic": "1.3 times", "powersgd rank 4": "2 times"}
+# Without NUMBA_CPU_FEATURES Numba takes those of this machine, whatever the processor is called. NumPy multiplies matrices with OpenBLAS.
+RESTRICTED = {"avx2": {"NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR", "OPENBLAS_CORETYPE": "Haswell", "ATEN_CPU_CAPABILITY": "avx2",
+                       "DNNL_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2", "NUMBA_CPU_NAME": "haswell",
+                       "NUMBA_CPU_FEATURES": "+sse4.1,+sse4.2,+popcnt,+avx,+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+movbe",
+                       "XLA_FLAGS": "--xla_cpu_max_isa=AVX2"}}
 
 
 def milliseconds(ms):
@@ -36,14 +45,19 @@ def with_goal(text, goal):
     return text if goal is None else f"{text} (goal {goal})"
 
 
-def operators(rows):
-    yield ["operator", "time", "the add / it", "fastest other form", "times faster", "PyTorch as published", "times faster"]
+def operators(rows, goals=OPERATOR_GOALS):
+    published = any(row["published_ms"] == row["published_ms"] for row in rows)  # NaN without PyTorch
+    yield ["operator", "time", "the add / it", "fastest other form", "times faster"] + ["PyTorch as published", "times faster"] * published
     for row in rows:
-        goal = OPERATOR_GOALS.get(row["name"])
+        goal = goals.get(row["name"])
         is_share = goal is not None and "times" not in goal
         yield [row["name"], milliseconds(row["ms"]), with_goal(f"{row['share']:.2f}", goal if is_share else None),
                f"{row['baseline']}: {milliseconds(row['baseline_ms'])}", with_goal(f"{row['times']:.1f}", None if is_share else goal),
-               milliseconds(row["published_ms"]), f"{row['published_times']:.0f}"]
+               *([milliseconds(row["published_ms"]), f"{row['published_times']:.0f}"] * published)]
+
+
+def operators_at_avx2(rows):
+    return operators(rows, AVX2_OPERATOR_GOALS)
 
 
 def steps(rows):
@@ -83,6 +97,7 @@ def softmax(rows):
 
 
 TABLES = {"operators": operators, "steps": steps, "rounds": rounds, "sparse": sparse, "softmax": softmax}
+LEVEL_TABLES = {"avx2": {"operators": operators_at_avx2}}  # a level has places for these alone
 
 
 def table_text(lines):
@@ -90,18 +105,19 @@ def table_text(lines):
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in [head, ["---"] * len(head), *body])
 
 
-def write(page, rows):
+def write(page, rows, level):
     text = page.read_text()
     about = next((row["text"] for row in reversed(rows) if row["table"] == "about"), "")
-    for name, make in TABLES.items():
+    for name, make in (LEVEL_TABLES[level] if level else TABLES).items():
         own = [row for row in rows if row["table"] == name]
         if not own:
             continue
-        begin, end = f"<!-- measured: {name} -->", "<!-- end -->"
+        place = f"{name} {level}" if level else name
+        begin, end = f"<!-- measured: {place} -->", "<!-- end -->"
         before, mark, rest = text.partition(begin)
         _, closing, after = rest.partition(end)
         if not mark or not closing:
-            sys.exit(f"{page}: has no place for the table '{name}': two lines, {begin} and {end}")
+            sys.exit(f"{page}: has no place for the table '{place}': two lines, {begin} and {end}")
         text = f"{before}{begin}\n{about}\n\n{table_text(list(make(own)))}\n{end}{after}"
     page.write_text(text)
 
@@ -118,20 +134,21 @@ def environment(arguments):
     return str(python)
 
 
-def about(python):
+def about(python, level):
     """Returns a sentence about the machine and the packages."""
-    code = "import importlib.metadata as m, sys; print(', '.join(f'{p} {m.version(p)}' for p in sys.argv[1:]))"
+    code = ("import importlib.metadata as m, sys; there = {d.name for d in m.distributions()}; "
+            "print(', '.join(f'{p} {m.version(p)}' for p in sys.argv[1:] if p in there))")
     versions = subprocess.run([python, "-c", code, *PACKAGES], check=True, capture_output=True, text=True).stdout.strip()
     model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
-    return f"{model}, {os.cpu_count()} cores; {versions}."
+    return f"{model}, {os.cpu_count()} cores{', restricted to ' + level.upper() if level else ''}; {versions}."
 
 
 def measure(arguments):
     python = environment(arguments)
     arguments.rows.parent.mkdir(parents=True, exist_ok=True)
     with open(arguments.rows, "a" if arguments.only else "w", encoding="utf-8") as file:
-        print(json.dumps({"table": "about", "text": about(python)}), file=file)
-    single = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+        print(json.dumps({"table": "about", "text": about(python, arguments.level)}), file=file)
+    single = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")} | RESTRICTED.get(arguments.level, {})
     for script, kind in SCRIPTS:
         if arguments.only and arguments.only != " ".join([script, *kind]):
             continue
@@ -155,6 +172,7 @@ def main():
     parser.add_argument("--page", type=pathlib.Path, default=HERE.parent / "docs" / "benchmarks.md")
     parser.add_argument("--cores", default="0,1")
     parser.add_argument("--only", choices=[" ".join([script, *kind]) for script, kind in SCRIPTS], help="a script; the rows of the others stay")
+    parser.add_argument("--level", choices=RESTRICTED, help="the instruction set of the build, to which the libraries are restricted")
     parser.add_argument("--repeats", type=int, default=9, help="turns of each comparison")
     arguments = parser.parse_args()
     if not arguments.bench and not arguments.rows:
@@ -162,7 +180,7 @@ def main():
     if arguments.bench:
         arguments.rows = (arguments.rows or arguments.bench.parent / "bench-rows.jsonl").resolve()
         measure(arguments)
-    write(arguments.page, newest([json.loads(line) for line in arguments.rows.read_text().splitlines()]))
+    write(arguments.page, newest([json.loads(line) for line in arguments.rows.read_text().splitlines()]), arguments.level)
 
 
 main()
