@@ -44,7 +44,7 @@ function(fedbits_check_compiler)
     int main() {
       using enum Colour;
       const Point point{.x = twice(1), .y = static_cast<int>(red)};
-      return std::span(&point, 1)[0] == Point{} ? std::bit_cast<int>(1.0f) : std::ranges::max({0, point.y});
+      return std::span(&point, 1)[0] == Point{} ? std::bit_cast<int>(1.0f) : *std::ranges::find(&point.x, &point.x + 1, 2);
     }" FL_HAS_CXX20)
   if(NOT FL_HAS_CXX20)
     set(FL_MISSING_OTHERS "a compiler for C++20, g++ 12 or clang++ 14 or newer. CMake has found ${CMAKE_CXX_COMPILER}, which is \
