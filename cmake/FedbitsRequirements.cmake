@@ -39,7 +39,7 @@ if(FL_NET)
   fedbits_find(Protobuf "libprotobuf-dev;protobuf-compiler")
 endif()
 if(FL_PYTHON)
-  fedbits_find(Python "python3-dev" 3.11 COMPONENTS Interpreter Development.Module ${SKBUILD_SABI_COMPONENT})  # the latter for the abi3 wheel
+  fedbits_find(Python "python3-dev" 3.11 COMPONENTS Interpreter Development.Module)
 endif()
 
 if(FL_MISSING)
