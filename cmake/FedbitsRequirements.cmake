@@ -116,7 +116,7 @@ if(FL_ONEDNN)
   list(APPEND FL_MISSING_GROUPS onednn)
 endif()
 if(FL_PYTHON)
-  fedbits_find(Python "python3-dev" 3.11 COMPONENTS Interpreter Development.Module ${SKBUILD_SABI_COMPONENT})  # the latter for the abi3 wheel
+  fedbits_find(Python "python3-dev" 3.11 COMPONENTS Interpreter Development.Module)
   find_package(nanobind CONFIG QUIET)
   if(NOT nanobind_FOUND)
     list(APPEND FL_MISSING_OTHERS "nanobind: `pip install .` brings it. Otherwise: pip install nanobind, and \

@@ -21,7 +21,7 @@ readonly manylinux=manylinux_${glibc/./_}_x86_64
 
 SOURCE_DATE_EPOCH=$(git -C "$fl_root" log -1 --format=%ct)
 # Paths in objects and in the compiler cache begin at the sources.
-export SOURCE_DATE_EPOCH CCACHE_BASEDIR=$source TZ=UTC LC_ALL=C CXX=/usr/bin/c++ CC=/usr/bin/cc PYTHONHASHSEED=0
+export SOURCE_DATE_EPOCH CCACHE_BASEDIR=$source TZ=UTC CXX=/usr/bin/c++ CC=/usr/bin/cc PYTHONHASHSEED=0
 options=(-DFL_STATIC_LIBRARIES=ON "-DFL_OLD_GLIBC=$work/libraries/glibc" -DFL_WERROR=OFF)
 # paths_of FOLDER: the option with which objects name their sources as if FOLDER were the working folder.
 paths_of() { echo "-DCMAKE_CXX_FLAGS=-ffile-prefix-map=$1=."; }
