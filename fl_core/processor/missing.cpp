@@ -38,7 +38,7 @@ Lack lack_of(const FlInstructionSet& set) {
 
 int count(Lack lack) {
   int number = 0;
-  for (const FlInstructionSet* set = fl_needed_instruction_sets; set->name; ++set) number += lack_of(*set) == lack;
+  for (const FlInstructionSet* set = kNeededInstructionSets; set->name; ++set) number += lack_of(*set) == lack;
   return number;
 }
 
@@ -46,7 +46,7 @@ int count(Lack lack) {
 void append_names(char* text, size_t size, Lack lack) {
   const int all = count(lack);
   int written = 0;
-  for (const FlInstructionSet* set = fl_needed_instruction_sets; set->name; ++set) {
+  for (const FlInstructionSet* set = kNeededInstructionSets; set->name; ++set) {
     if (lack_of(*set) != lack) continue;
     const char* between = written == 0 ? " " : written == all - 1 ? " and " : ", ";
     const size_t used = strlen(text);

@@ -7,7 +7,7 @@
 #define FL_YMM 0x6u   // SSE and AVX
 #define FL_ZMM 0xe6u  // these, masks and both halves of the registers of AVX-512
 
-const FlInstructionSet fl_needed_instruction_sets[] = {
+const FlInstructionSet kNeededInstructionSets[] = {
 #ifdef __SSE3__
     {"SSE3", 1, 0, 'c', 0, 0},
 #endif

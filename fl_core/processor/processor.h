@@ -16,7 +16,7 @@ struct FlInstructionSet {
 };
 
 // The instruction sets that the compiler may use in this build. The last entry has no name.
-extern const FlInstructionSet fl_needed_instruction_sets[];
+extern const FlInstructionSet kNeededInstructionSets[];
 
 // Writes what is missing as the beginning of a sentence: "was built for x86-64-v3, and this processor lacks AVX2 and FMA". Returns the
 // number of missing instruction sets; 0 leaves an empty text. Names that do not fit into `size` bytes are cut off.
