@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "clients/bounded_gradients.hpp"
-#include "clients/kernels/row_products.hpp"
 #include "clients/kernels/gram.hpp"
+#include "clients/kernels/row_products.hpp"
 #include "clients/model.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/memory/workspace.hpp"
