@@ -143,7 +143,7 @@ void EarlyChecks::check_inputs(const Scenario& scenario, const KeyPlaces& places
       look("data.test", data.test, [&] { static_cast<void>(catalog.find_path(data.test, search_.folder)); });
   }
   for (const auto& [key, path] : files_of(scenario))
-    look(key, path, [&, &key = key, &path = path] { static_cast<void>(find_input(key, path, search_.folder, catalog.folders())); });
+    look(key, path, [&, &name = key, &file = path] { static_cast<void>(find_input(name, file, search_.folder, catalog.folders())); });
 }
 
 }  // namespace fl

@@ -365,8 +365,8 @@ void for_each_section(Scenario& s, const F& f) {
   f("compressor", [] { return Section{.path = "compressor"}; });
   for (auto& [channel, spec] : s.up) {
     const std::string path = channel.empty() ? "compressor.up" : "compressor.up." + channel;
-    f(path, [&path, &spec = spec] {
-      return compressor_section(path, spec,
+    f(path, [&path, &part = spec] {
+      return compressor_section(path, part,
                                 "How clients compress what they send. A table `[compressor.up.CHANNEL]` replaces this one for that "
                                 "channel of the local update.");
     });
