@@ -13,8 +13,8 @@ cd "$work"
 # Prints the lines of the table in a text, without indentation.
 table() { grep -E '^ *((0\.1|1|100) +)?(none|fp16|top-5%|hard) +[0-9]' "$1" | sed 's/^ *//; s/ *$//'; }
 
-# rounds PROGRAM FOLDER: the first rounds of the study as CSV, without the distance to the optimum. Its last digit may differ: Eigen, which finds
-# the optimum, takes products in blocks that fit the caches, and the emulator names other caches.
+# rounds PROGRAM FOLDER: the first rounds of the study as CSV, without the distance to the optimum, whose last digit differs. The reason is probably
+# that Eigen, which helps to find the optimum, takes products in blocks that fit the caches, and the emulator names other caches.
 rounds() {
   "$1" run "$source/scenarios/library/quickstart.toml" --set rounds=5 --set sweep.seeds=1 --out "$2" --quiet &&
     "$1" export "$2" --reproducible --rounds "$2-whole.csv" &&
