@@ -8,6 +8,7 @@
 #
 # PYTHON_ABI3 names a CPython of 3.12 or later for the wheel that serves all of them; by default one on the path or of pyenv.
 set -euo pipefail
+umask 022
 # shellcheck source=scripts/steps.sh
 source "$(dirname "${BASH_SOURCE[0]}")/steps.sh"
 
@@ -39,7 +40,8 @@ take_sources() {
   rm -rf "$source"
   mkdir -p "$source"
   git -C "$fl_root" archive HEAD | tar -x -C "$source"
-  # Files of the time of the commit; the compiler cache does not look at times.
+  # The time of the commit, and permissions that do not depend on who calls: wheels keep both.
+  chmod -R u+rwX,go+rX,go-w "$source"
   find "$source" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 }
 
