@@ -10,6 +10,28 @@ export CCACHE_NAMESPACE CCACHE_BASEDIR="$fl_root" CCACHE_NOHASHDIR=true
 # What a precompiled header and __DATE__ would keep out of the cache otherwise.
 export CCACHE_SLOPPINESS=pch_defines,time_macros
 
+# Prints what helps after a step of this title has failed.
+what_to_do() {
+  local again=./${0##*/}
+  case $1 in
+    *packages*) echo "Install the packages named above, then run $again again. FEDBITS_SKIP_PACKAGES=1 $again leaves this check out." ;;
+    *configure*)
+      echo "The first \"CMake Error\" above names what is missing. If build/ is of another compiler or place: rm -rf build, then $again again."
+      ;;
+    *build*)
+      echo "The first error is found by: cmake --build build -j 1 2>&1 | grep -m 1 -A 5 'error:'"
+      echo "If a compiler was killed, memory has run out: FEDBITS_JOBS=1 $again goes on with one compiler at a time."
+      echo "If a compiler or assembler does not know an instruction: cmake --preset release -DFL_NATIVE=OFF, then $again again."
+      echo "CONTRIBUTING.md lists the compilers that are known to work; please report any other error with its first lines."
+      ;;
+    *run* | *report*)
+      echo "The line above says why. $again --again computes everything anew; build/fedbits verify fedbits-out checks stored results."
+      echo "If the program was killed by a signal, please report the command with the output of build/fedbits --version."
+      ;;
+    *data*) echo "Unset FEDBITS_DATA to run without real data: tests that need it are skipped then." ;;
+  esac
+}
+
 # step TITLE COMMAND...: a headed step; the script ends where the command fails.
 step() {
   local title=$1 start=$SECONDS status=0
@@ -18,6 +40,7 @@ step() {
   "$@" || status=$?
   if [ "$status" -ne 0 ]; then
     printf '== %s: failed after %d s (exit code %d)\n' "$title" $((SECONDS - start)) "$status" >&2
+    what_to_do "$title" | sed 's/^/   /' >&2
     exit "$status"
   fi
   printf '== %s: %d s\n' "$title" $((SECONDS - start))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs quickstart.sh with this build's program, in a few rounds: it ends with a report and prints the location of the results, and the next
-# command that it names runs. Hashes are not shown.
+# command that it names runs. Hashes are not shown. A step that fails ends the script with its exit code and says what helps.
 #
 #   tests/install/quickstart_test.sh BINARY SOURCE
 set -euo pipefail
@@ -48,4 +48,29 @@ grep -q 'FEDBITS_JOBS=N' help.txt || fail "--help does not name FEDBITS_JOBS"
 try "$work/clone/fedbits-out/quickstart" --set rounds=12 --set sweep.seeds=2
 try "$work/clone/mine" --set rounds=12 --out mine --set sweep.seeds=2
 try "$work/elsewhere" --out="$work/elsewhere" --set rounds=12 --set sweep.seeds=2 --set name=other
+
+# fails_with STEP WORDS FILE: where FILE, the program of that step, ends with 3, so does the script, and it says WORDS.
+fails_with() {
+  local step=$1 words=$2 file=$3 status=0
+  mv "$file" kept
+  printf '#!/bin/sh\nexit 3\n' >"$file"
+  chmod +x "$file"
+  (cd / && PATH="$work/bin:$PATH" "$work/clone/quickstart.sh") >said.txt 2>&1 || status=$?
+  mv kept "$file"
+  [ "$status" -eq 3 ] || { cat said.txt; fail "the step $step failed with 3, the script ended with $status"; }
+  grep -qF "$step: failed after" said.txt || { cat said.txt; fail "it does not say that the step $step has failed"; }
+  grep -qF -- "$words" said.txt || { cat said.txt; fail "a failure of the step $step does not say: $words"; }
+}
+fails_with packages 'FEDBITS_SKIP_PACKAGES=1 ./quickstart.sh' "$work/clone/scripts/packages.sh"
+fails_with configure 'rm -rf build' "$work/bin/cmake"
+fails_with quickstart.toml 'build/fedbits verify' "$work/clone/build/fedbits"
+# shellcheck disable=SC2016
+printf '#!/bin/sh\ncase $1 in --build) exit 3 ;; esac\n' >"$work/bin/cmake.build"
+chmod +x "$work/bin/cmake.build"
+mv "$work/bin/cmake" "$work/bin/cmake.good"
+ln -s cmake.build "$work/bin/cmake"
+status=0
+PATH="$work/bin:$PATH" "$work/clone/quickstart.sh" >said.txt 2>&1 || status=$?
+[ "$status" -eq 3 ] || fail "the build failed with 3, the script ended with $status"
+for words in 'FEDBITS_JOBS=1 ./quickstart.sh' FL_NATIVE=OFF; do grep -q "$words" said.txt || fail "a failure of the build does not say: $words"; done
 echo "quickstart.sh ends as it says"
