@@ -4,6 +4,7 @@
 #   ./quickstart.sh [option of `fedbits run` ...]     e.g. ./quickstart.sh --set rounds=50 --again
 #
 # FEDBITS_JOBS=N builds with N compilers at a time (default: one per core and per 1.5 GiB of memory).
+# FEDBITS_NATIVE=0 builds for any x86-64-v3 processor in place of this one.
 # FEDBITS_NET=1 also builds the network: `fedbits serve`, `join` and `certs`, and the option --status.
 set -euo pipefail
 case ${1:-} in

@@ -12,7 +12,7 @@ if(FL_NET)
   find_package(OpenSSL 3.0 REQUIRED)
   find_package(Protobuf REQUIRED)
 endif()
-if(FL_FETCH)  # Debian's static libraries of these two need others of which it has none: scripts/release_libraries.sh builds them
+if(FL_FETCH)  # Debian's static libraries of these two need others that it has in shared form only: scripts/release_libraries.sh builds them
   find_package(CURL REQUIRED)
   find_package(LibArchive REQUIRED)
 endif()

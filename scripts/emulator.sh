@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Prints the path of an emulator of x86-64 processors, for -DCMAKE_CROSSCOMPILING_EMULATOR of the preset `haswell`.
+# Prints an emulator of a Haswell with its options, as CMAKE_CROSSCOMPILING_EMULATOR takes them: cmake --preset haswell
+# "-DCMAKE_CROSSCOMPILING_EMULATOR=$(scripts/emulator.sh)". It has what a Haswell has but for what qemu does not know.
 #
-# It is that of the package qemu-user-static if its version is 10 or newer. Version 7.2 of Debian 12 takes the index of a gather for 0 if it
-# is in register 4 (vgatherdps with %ymm4 as index), so that right programs compute wrong sums under it. In its place Debian's backports
-# have a newer one, which is unpacked into ~/.cache/fedbits/qemu, or into the folder that FEDBITS_QEMU names.
+# The emulator is that of the package qemu-user-static if its version is 10 or newer. Version 7.2 of Debian 12 takes the index of a gather for
+# 0 if it is in register 4 (vgatherdps with %ymm4 as index), so that right programs compute wrong sums under it. In its place the one of
+# Debian's backports is unpacked into ~/.cache/fedbits/qemu, or into the folder that FEDBITS_QEMU names. FEDBITS_DEBIAN_MIRROR names
+# a mirror.
 set -euo pipefail
 
-readonly oldest=10
+readonly oldest=10 options=';-cpu;Haswell,-pcid,-x2apic,-tsc-deadline,-hle,-rtm,-invpcid'
 folder=${FEDBITS_QEMU:-$HOME/.cache/fedbits/qemu}
 
 is_new_enough() {
@@ -20,10 +22,10 @@ unpack_backport() {
   local apt keyring=/usr/share/keyrings/debian-archive-keyring.gpg
   apt=$(mktemp -d)
   mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/empty" "$folder"
-  echo "deb [signed-by=$keyring] http://deb.debian.org/debian bookworm-backports main" >"$apt/sources.list"
-  local options=(-qq -o "Dir::Etc::sourcelist=$apt/sources.list" -o "Dir::Etc::sourceparts=$apt/empty" -o "Dir::State::lists=$apt/lists"
+  echo "deb [signed-by=$keyring] ${FEDBITS_DEBIAN_MIRROR:-http://deb.debian.org/debian} bookworm-backports main" >"$apt/sources.list"
+  local apt_options=(-qq -o "Dir::Etc::sourcelist=$apt/sources.list" -o "Dir::Etc::sourceparts=$apt/empty" -o "Dir::State::lists=$apt/lists"
     -o "Dir::Cache=$apt/cache" -o APT::Sandbox::User=root)
-  apt-get "${options[@]}" update && (cd "$apt" && apt-get "${options[@]}" download qemu-user && dpkg-deb -x qemu-user_*.deb "$folder")
+  apt-get "${apt_options[@]}" update && (cd "$apt" && apt-get "${apt_options[@]}" download qemu-user && dpkg-deb -x qemu-user_*.deb "$folder")
   rm -rf "$apt"
 }
 
@@ -31,12 +33,12 @@ main() {
   local unpacked=$folder/usr/bin/qemu-x86_64 installed
   installed=$(command -v qemu-x86_64-static || command -v qemu-x86_64 || true)
   if [ -n "$installed" ] && is_new_enough "$installed"; then
-    echo "$installed"
+    echo "$installed$options"
     return
   fi
   [ -x "$unpacked" ] || unpack_backport >&2
   is_new_enough "$unpacked" || { echo "emulator: no qemu-user of version $oldest or newer, neither installed nor in Debian's backports" >&2; exit 1; }
-  echo "$unpacked"
+  echo "$unpacked$options"
 }
 
 main

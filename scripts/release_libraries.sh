@@ -4,7 +4,7 @@
 #   scripts/release_libraries.sh FOLDER
 #
 # FOLDER/glibc   the C library of Debian 11 (2.31), for the linker: a program that is linked with an old one starts with every later one
-# FOLDER/prefix  static libcurl (HTTP and HTTPS alone) and libarchive (tar and zip alone). Debian's need libraries of which it has no static form
+# FOLDER/prefix  static libcurl (HTTP and HTTPS alone) and libarchive (tar and zip alone). Debian's need libraries that it has in shared form only
 set -euo pipefail
 
 folder=$(realpath -m "$1")

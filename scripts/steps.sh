@@ -21,8 +21,8 @@ what_to_do() {
     *build*)
       echo "The first error is found by: cmake --build build -j 1 2>&1 | grep -m 1 -A 5 'error:'"
       echo "If a compiler was killed, memory has run out: FEDBITS_JOBS=1 $again goes on with one compiler at a time."
-      echo "If a compiler or assembler does not know an instruction: cmake --preset release -DFL_NATIVE=OFF, then $again again."
-      echo "CONTRIBUTING.md lists the compilers that are known to work; please report any other error with its first lines."
+      echo "If a compiler or assembler does not know an instruction: FEDBITS_NATIVE=0 $again"
+      echo "CONTRIBUTING.md says which compilers were tried; please report any other error with its first lines."
       ;;
     *run* | *report*)
       echo "The line above says why. $again --again computes everything anew; build/fedbits verify fedbits-out checks stored results."
@@ -46,11 +46,13 @@ step() {
   printf '== %s: %d s\n' "$title" $((SECONDS - start))
 }
 
-# configure PRESET [OPTION...]: quiet when all is well. Without ninja, make builds.
+# configure PRESET [OPTION...]: quiet when all is well. Without ninja, make builds. With FEDBITS_NATIVE=0 the build is for any x86-64-v3 processor;
+# an option of CMake has to be given each time, because presets set it anew.
 configure() {
-  local generator=()
-  command -v ninja >/dev/null || generator=(-G "Unix Makefiles")
-  (cd "$fl_root" && cmake --preset "$@" "${generator[@]}" --log-level=NOTICE >/dev/null)
+  local options=()
+  command -v ninja >/dev/null || options+=(-G "Unix Makefiles")
+  [ "${FEDBITS_NATIVE:-1}" != 0 ] || options+=(-DFL_NATIVE=OFF)
+  (cd "$fl_root" && cmake --preset "$@" "${options[@]}" --log-level=NOTICE >/dev/null)
 }
 
 # build PRESET [TARGET]

@@ -18,14 +18,14 @@ readonly gib=$((1 << 30))
 
 # machine [GIB]: a machine with as much available memory, or one without /proc/meminfo; its containers have no limit.
 machine() {
-  rm -rf "$work/root"
-  mkdir -p "$work/root/proc" "$work/root/sys/fs/cgroup"
-  [ $# -eq 0 ] || printf 'MemTotal: 999999999 kB\nMemAvailable: %d kB\n' $(($1 * gib / 1024)) >"$work/root/proc/meminfo"
+  rm -rf "$work/system"
+  mkdir -p "$work/system/proc" "$work/system/sys/fs/cgroup"
+  [ $# -eq 0 ] || printf 'MemTotal: 999999999 kB\nMemAvailable: %d kB\n' $(($1 * gib / 1024)) >"$work/system/proc/meminfo"
 }
 
 # container LIMIT [USED [CACHED]], in bytes.
 container() {
-  local group=$work/root/sys/fs/cgroup
+  local group=$work/system/sys/fs/cgroup
   echo "$1" >"$group/memory.max"
   [ $# -lt 2 ] || echo "$2" >"$group/memory.current"
   [ $# -lt 3 ] || printf 'anon 5\ninactive_file %s\n' "$3" >"$group/memory.stat"
@@ -34,7 +34,7 @@ container() {
 # expect JOBS WHY
 expect() {
   local jobs
-  jobs=$(env -u FEDBITS_JOBS PATH="$work/bin:$PATH" bash "$source/scripts/jobs.sh" "$work/root")
+  jobs=$(env -u FEDBITS_JOBS PATH="$work/bin:$PATH" bash "$source/scripts/jobs.sh" "$work/system")
   [ "$jobs" = "$1" ] || fail "$2: $jobs jobs, not $1"
 }
 
@@ -62,5 +62,5 @@ machine 3
 container $((60 * gib))
 expect 2 "the smaller of both"
 
-[ "$(FEDBITS_JOBS=7 bash "$source/scripts/jobs.sh" "$work/root")" = 7 ] || fail "FEDBITS_JOBS is not the answer"
+[ "$(FEDBITS_JOBS=7 bash "$source/scripts/jobs.sh" "$work/system")" = 7 ] || fail "FEDBITS_JOBS is not the answer"
 echo "jobs.sh counts cores and memory"

@@ -72,5 +72,9 @@ ln -s cmake.build "$work/bin/cmake"
 status=0
 PATH="$work/bin:$PATH" "$work/clone/quickstart.sh" >said.txt 2>&1 || status=$?
 [ "$status" -eq 3 ] || fail "the build failed with 3, the script ended with $status"
-for words in 'FEDBITS_JOBS=1 ./quickstart.sh' FL_NATIVE=OFF; do grep -q "$words" said.txt || fail "a failure of the build does not say: $words"; done
+for words in 'FEDBITS_JOBS=1 ./quickstart.sh' 'FEDBITS_NATIVE=0 ./quickstart.sh'; do grep -q "$words" said.txt || fail "a failure of the build does not say: $words"; done
+# shellcheck disable=SC2016
+printf '#!/bin/sh\necho "$@" >>"%s"\nexit 3\n' "$work/options.txt" >"$work/bin/cmake.build"
+FEDBITS_NATIVE=0 PATH="$work/bin:$PATH" "$work/clone/quickstart.sh" >said.txt 2>&1 || true
+grep -q -- '--preset release .*-DFL_NATIVE=OFF' options.txt || { cat options.txt; fail "FEDBITS_NATIVE=0 does not reach CMake"; }
 echo "quickstart.sh ends as it says"
