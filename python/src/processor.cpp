@@ -1,8 +1,8 @@
 // The extension module fedbits._processor, which says what this processor lacks. It is apart from _core and uses the C interface of Python,
 // because it has to run on processors that _core cannot run on (fl_core/processor/).
-#include <Python.h>
-
 #include "fl_core/processor/processor.h"
+
+#include <Python.h>
 
 namespace {
 
