@@ -1,10 +1,10 @@
-# Precompiled headers for tests and for the command line: a sixth of the compiler's time. The library's own files do without, so that one that
-# leans on what another file included is found.
+# Precompiled headers for tests: a sixth of the compiler's time. Of the library's own files only the clients have one, where they are joined;
+# the others do without, so that one that leans on what another file included is found.
 #
 # fedbits_precompile(TARGET VARIANT) gives TARGET the header tests/support/precompiled.hpp, which is compiled once for all targets that name
 # the same VARIANT: they have the same flags, but for definitions that the header does not use.
-# fedbits_precompile_own(TARGET HEADER ...) precompiles headers for TARGET alone.
-option(FL_PRECOMPILE "Precompiled headers for the tests and the command line" ON)
+# fedbits_precompile_own(TARGET HEADER ...) precompiles headers for TARGET alone, with the flags of TARGET and whatever FL_PRECOMPILE says.
+option(FL_PRECOMPILE "Precompiled headers for the tests" ON)
 
 # The compiler cache tells headers apart by their bytes, which must not change with the time.
 function(fedbits_cache_precompiled target)
@@ -24,10 +24,8 @@ function(fedbits_cache_by_contents target)
 endfunction()
 
 function(fedbits_precompile_own target)
-  if(FL_PRECOMPILE)
-    target_precompile_headers(${target} PRIVATE ${ARGN})
-    fedbits_cache_precompiled(${target})
-  endif()
+  target_precompile_headers(${target} PRIVATE ${ARGN})
+  fedbits_cache_precompiled(${target})
 endfunction()
 
 function(fedbits_precompile target variant)
