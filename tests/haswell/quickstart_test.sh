@@ -13,12 +13,10 @@ cd "$work"
 # Prints the lines of the table in a text, without indentation.
 table() { grep -E '^ *((0\.1|1|100) +)?(none|fp16|top-5%|hard) +[0-9]' "$1" | sed 's/^ *//; s/ *$//'; }
 
-# rounds PROGRAM FOLDER: the first rounds of the study as CSV, without the distance to the optimum, whose last digit differs. The reason is probably
-# that Eigen, which helps to find the optimum, takes products in blocks that fit the caches, and the emulator names other caches.
+# rounds PROGRAM FOLDER: the first rounds of the study as CSV, in FOLDER.csv.
 rounds() {
   "$1" run "$source/scenarios/library/quickstart.toml" --set rounds=5 --set sweep.seeds=1 --out "$2" --quiet &&
-    "$1" export "$2" --reproducible --rounds "$2-whole.csv" &&
-    awk -F, 'NR == 1 {for (i = 1; i <= NF; i++) if ($i == "f_gap") gap = i} {$gap = ""; print}' OFS=, "$2-whole.csv" >"$2.csv"
+    "$1" export "$2" --reproducible --rounds "$2.csv"
 }
 
 "$program" run "$source/scenarios/library/quickstart.toml" --out results >said.txt

@@ -45,6 +45,16 @@ class Linalg : public testing::Test {
 using Precisions = testing::Types<float, double>;
 TYPED_TEST_SUITE(Linalg, Precisions);
 
+// Eigen asks the processor for them otherwise, and sums then differ between processors. This machine's L2 or L3 cache may have the stated
+// size by chance, hardly both, and L1 too.
+TEST(EigenBlocks, DoNotDependOnTheProcessor) {
+  std::ptrdiff_t l1 = 0, l2 = 0, l3 = 0;
+  Eigen::internal::manage_caching_sizes(Eigen::GetAction, &l1, &l2, &l3);
+  EXPECT_EQ(l1, 48 << 10);
+  EXPECT_EQ(l2, 2 << 20);
+  EXPECT_EQ(l3, 256 << 20);
+}
+
 TYPED_TEST(Linalg, GemmEqualsEigenInDouble) {
   using T = TypeParam;
   for (const auto& [m, n, k] : {std::array<std::size_t, 3>{1, 1, 1}, {5, 3, 7}, {64, 2, 129}, {3, 200, 1}, {33, 65, 100}}) {
