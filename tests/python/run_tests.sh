@@ -26,9 +26,8 @@ rm -rf "$folder/wheel" "$folder/sdist"
 "$folder/numpy/bin/python" -m build --sdist --outdir "$folder/sdist" "$source" >/dev/null
 tar -xzf "$folder"/sdist/*.tar.gz -C "$folder/sdist"
 unpacked=$(echo "$folder"/sdist/*/)
-# For this processor and by the same names, as in the other builds of .ci/run, so that the compiler cache has most of the files.
-CCACHE_BASEDIR=${unpacked%/} "$folder/numpy/bin/pip" wheel --quiet --no-deps --wheel-dir "$folder/wheel" "$unpacked" \
-  --config-settings=cmake.define.FL_NATIVE=ON
+# By the same names as in the other builds of .ci/run, so that the compiler cache has most of the files.
+CCACHE_BASEDIR=${unpacked%/} "$folder/numpy/bin/pip" wheel --quiet --no-deps --wheel-dir "$folder/wheel" "$unpacked"
 wheel=$(echo "$folder"/wheel/*.whl)
 size=$(stat -c %s "$wheel")
 [ "$size" -lt 15000000 ] || { echo "FAILED: the wheel has $size bytes, more than 15 MB"; exit 1; }
