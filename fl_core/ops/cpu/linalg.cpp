@@ -18,7 +18,7 @@ namespace {
 // Eigen sums a product in blocks that fit the caches of the processor it runs on, so that the last digit of a sum would depend on that
 // processor. Here the sizes of the caches are stated for the whole library instead: one program then computes the same bytes on every
 // machine. They are those of a server's processor of 2023, on which the published results were computed.
-[[maybe_unused]] const bool blocks_are_stated = [] {
+[[maybe_unused]] const bool kBlocksAreStated = [] {
   constexpr std::ptrdiff_t kKiB = 1024;
   Eigen::setCpuCacheSizes(48 * kKiB, 2048 * kKiB, 262144 * kKiB);
   return true;
@@ -90,7 +90,7 @@ void gemm(const Exec&, Transpose transpose_a, Transpose transpose_b, std::size_t
     c.setZero();
   else if (beta != T(1))
     c *= beta;
-  // Transposed operands are copied: one product is compiled instead of four, each of which takes the compiler a second.
+  // Transposed operands are copied, so that one kind of product is compiled and not four. The compiler takes a second for each.
   const auto plain = [](Transpose transpose, const T* data, std::size_t rows, std::size_t cols) -> Stored<T> {
     if (transpose == Transpose::yes) return matrix(data, cols, rows).transpose();
     return matrix(data, rows, cols);

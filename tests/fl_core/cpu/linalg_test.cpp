@@ -45,8 +45,7 @@ class Linalg : public testing::Test {
 using Precisions = testing::Types<float, double>;
 TYPED_TEST_SUITE(Linalg, Precisions);
 
-// Eigen asks the processor for them otherwise, and sums then differ between processors. This machine's L2 or L3 cache may have the stated
-// size by chance, hardly both, and L1 too.
+// Eigen would ask the processor for the sizes of its caches, and sums would differ between processors.
 TEST(EigenBlocks, DoNotDependOnTheProcessor) {
   std::ptrdiff_t l1 = 0, l2 = 0, l3 = 0;
   Eigen::internal::manage_caching_sizes(Eigen::GetAction, &l1, &l2, &l3);
