@@ -3,8 +3,10 @@
 #
 # fedbits_precompile(TARGET VARIANT) gives TARGET the header tests/support/precompiled.hpp, which is compiled once for all targets that name
 # the same VARIANT: they have the same flags, but for definitions that the header does not use.
-# fedbits_precompile_own(TARGET HEADER ...) precompiles headers for TARGET alone, with the flags of TARGET and whatever FL_PRECOMPILE says.
+# fedbits_precompile_own(TARGET HEADER ...) precompiles headers for TARGET alone, with the flags of TARGET. The compiler cache cannot share
+# what is compiled with such a header between build folders: FL_PRECOMPILE_OWN=OFF is for several folders of one tree.
 option(FL_PRECOMPILE "Precompiled headers for the tests" ON)
+option(FL_PRECOMPILE_OWN "Precompiled headers for parts of the library that are compiled joined" ON)
 
 # The compiler cache tells headers apart by their bytes, which must not change with the time.
 function(fedbits_cache_precompiled target)
@@ -24,8 +26,10 @@ function(fedbits_cache_by_contents target)
 endfunction()
 
 function(fedbits_precompile_own target)
-  target_precompile_headers(${target} PRIVATE ${ARGN})
-  fedbits_cache_precompiled(${target})
+  if(FL_PRECOMPILE_OWN)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+    fedbits_cache_precompiled(${target})
+  endif()
 endfunction()
 
 function(fedbits_precompile target variant)

@@ -13,12 +13,12 @@ build=$(realpath "$1") environment=$(realpath "$2")
 runtime=$(clang++ -print-file-name=libclang_rt.asan-x86_64.so)
 [ -f "$runtime" ] || { echo "TOOL MISSING: clang has no AddressSanitizer to load ($runtime; Debian: libclang-rt-14-dev)"; exit 1; }
 
-# The package as it would be installed, with the module of this build.
+# The package as it would be installed, with the modules of this build.
 package=$build/python/package
 rm -rf "$package"
 mkdir -p "$package"
 cp -r "$source/python/fedbits" "$package"
-ln -s "$build"/python/_core.*.so "$package/fedbits"
+ln -s "$build"/python/_core.*.so "$build"/python/_processor.*.so "$package/fedbits"
 
 # Reports go to files, because pytest takes what a process writes, and loses it when the process ends at once.
 rm -f "$build"/python/report.*

@@ -35,6 +35,11 @@ Mat<T> random_matrix(std::size_t rows, std::size_t cols, std::uint64_t seed) {
 }
 
 template <class T>
+Mat<double> in_double(const Mat<T>& m) {
+  return m.template cast<double>();
+}
+
+template <class T>
 class Linalg : public testing::Test {
  protected:
   Linalg() { exec_.workspace = &workspace_; }
@@ -63,7 +68,7 @@ TYPED_TEST(Linalg, GemmEqualsEigenInDouble) {
         const Mat<T> B = tb ? random_matrix<T>(n, k, 2) : random_matrix<T>(k, n, 2);
         for (const double beta : {0.0, 1.0, -0.5}) {
           Mat<T> C = random_matrix<T>(m, n, 3);
-          const Mat<double> a = A.template cast<double>(), b = B.template cast<double>();
+          const Mat<double> a = in_double(A), b = in_double(B);
           const Mat<double> product = (ta ? Mat<double>(a.transpose()) : a) * (tb ? Mat<double>(b.transpose()) : b);
           const Mat<double> expected = 1.5 * product + beta * C.template cast<double>();
           if (beta == 0) C.setConstant(std::numeric_limits<T>::quiet_NaN());  // C is not read
@@ -82,7 +87,7 @@ TYPED_TEST(Linalg, OrthogonalizeKeepsTheSpan) {
     const Mat<T> A = random_matrix<T>(n, r, 4);
     Mat<T> Q = A;
     orthogonalize<T>(this->exec_, Q.data(), n, r);
-    const Mat<double> q = Q.template cast<double>(), a = A.template cast<double>();
+    const Mat<double> q = in_double(Q), a = in_double(A);
     EXPECT_LE((q.transpose() * q - Mat<double>::Identity(r, r)).cwiseAbs().maxCoeff(), 16 * this->kEps);
     EXPECT_LE((q * (q.transpose() * a) - a).cwiseAbs().maxCoeff(), 64 * this->kEps * a.cwiseAbs().maxCoeff());
   }
@@ -117,7 +122,7 @@ TYPED_TEST(Linalg, SvdEqualsEigen) {
     Mat<T> U(m, q), V(n, q);
     std::vector<T> S(q);
     svd_small<T>(this->exec_, A.data(), m, n, U.data(), S.data(), V.data());
-    const Mat<double> a = A.template cast<double>(), u = U.template cast<double>(), v = V.template cast<double>();
+    const Mat<double> a = in_double(A), u = in_double(U), v = in_double(V);
     const Eigen::JacobiSVD<Eigen::MatrixXd> reference{Eigen::MatrixXd(a)};
     const double tolerance = 16 * this->kEps * reference.singularValues()(0);
     Eigen::VectorXd s(q);
