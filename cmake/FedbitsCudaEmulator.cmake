@@ -6,7 +6,7 @@ target_include_directories(fedbits_cuda_emulator BEFORE INTERFACE ${CMAKE_CURREN
 target_compile_definitions(fedbits_cuda_emulator INTERFACE FL_CUDA_EMULATOR)
 target_link_libraries(fedbits_cuda_emulator INTERFACE Boost::context)
 set(FL_CUDA_RUNTIME fedbits_cuda_emulator)
-set(FL_CUDA_RUNTIME_SOURCES tests/emulator/block.cpp tests/emulator/runtime.cpp)
+set(FL_CUDA_RUNTIME_SOURCES tests/emulator/block.cpp tests/emulator/runtime.cpp tests/emulator/streams.cpp)
 set_source_files_properties(tests/emulator/block.cpp PROPERTIES COMPILE_OPTIONS -O2)  # threads change places millions of times
 
 # Every load and store of the CUDA code becomes a call (as for the thread sanitizer, whose library is not linked), and tests/emulator/traffic.cpp

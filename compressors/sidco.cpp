@@ -14,8 +14,8 @@
 // stage, below 0.8 it adds one, within 1 .. ceil(log_0.5 r). The operator therefore stores three numbers per client: M - 1, the sum, the
 // rounds. It has no class: the fit determines the number of entries sent, which may be 0. Intended for error feedback. Published bits: 32
 // per value.
-// Sums are those of reduce_rows, the same on every device; formulas are evaluated on the host. Only gamma_pareto takes a logarithm of every
-// magnitude, which devices round differently: its threshold is equal up to rounding. A. M. Abdelmoniem, A. Elzanaty, M.-S. Alouini, M.
+// Sums are those of reduce_rows, the same on every device; formulas are evaluated on the host. gamma_pareto takes a logarithm of every
+// magnitude, which every device rounds alike (compressors/logarithm.hpp). A. M. Abdelmoniem, A. Elzanaty, M.-S. Alouini, M.
 // Canini, "An efficient statistical-based gradient compression technique for distributed training systems", MLSys 2021, and its code, with
 // which formulas and rules were compared.
 #include <algorithm>
@@ -29,6 +29,7 @@
 #include "compressors/dense_form.hpp"
 #include "compressors/few_numbers.hpp"
 #include "compressors/incomplete_gamma.hpp"
+#include "compressors/logarithm.hpp"
 #include "compressors/quantizer.hpp"
 #include "compressors/sparsity.hpp"
 #include "fl_core/config/registry.hpp"
@@ -95,7 +96,7 @@ struct DeviationAbove {
 };
 struct LogOf {
   double smallest;
-  FL_HD double operator()(double a) const { return log(a + smallest); }
+  FL_HD double operator()(double a) const { return portable_log(a + smallest); }
 };
 
 // Computes c = p if its normalised magnitude exceeds the threshold, else 0.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "fl_core/memory/cuda/memory.hpp"
+
 namespace fl {
 namespace {
 
@@ -20,6 +22,7 @@ std::size_t Workspace::capacity_bytes() const {
 // Memory that is in use never moves: a request that does not fit opens a further chunk. Once everything has been given back the chunks
 // become one, of the size that was needed at most and a little more, so that a round settles on what it needs.
 void* Workspace::take_bytes(std::size_t bytes) {
+  if (device_ != Device::cpu && !cuda::pools_memory()) return take_single(bytes);
   bytes = std::max((bytes + kTakeAlignment - 1) / kTakeAlignment * kTakeAlignment, kTakeAlignment);
   const bool unused = chunk_ == 0 && used_ == 0;
   if (unused && chunks_.size() > 1) {
@@ -40,6 +43,17 @@ void* Workspace::take_bytes(std::size_t bytes) {
   taken_ += bytes;
   peak_ = std::max(peak_, taken_);
   return memory;
+}
+
+void* Workspace::take_single(std::size_t bytes) {
+  bytes = std::max<std::size_t>(bytes, 1);
+  single_.push_back({cuda::allocate_bytes(device_, bytes, cuda::Contents::any), bytes});
+  ++generation_;
+  return single_.back().memory;
+}
+
+void Workspace::free_single(std::size_t kept) noexcept {
+  for (; single_.size() > kept; single_.pop_back()) cuda::free_bytes(device_, single_.back().memory, single_.back().bytes);
 }
 
 }  // namespace fl

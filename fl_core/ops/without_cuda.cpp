@@ -25,8 +25,9 @@ std::uint64_t free_bytes_of_device(Device) { return 0; }
 std::size_t cache_bytes_of_device() { refuse_without_cuda(); }
 MemoryUse memory_use() { return {}; }
 
-void* allocate_bytes(Device, std::size_t) { refuse_without_cuda(); }
+void* allocate_bytes(Device, std::size_t, Contents) { refuse_without_cuda(); }
 void free_bytes(Device, void*, std::size_t) noexcept {}
+bool pools_memory() { return true; }
 void* create_stream() { refuse_without_cuda(); }
 void destroy_stream(void*) noexcept {}
 void synchronise() {}

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/emulator/card.hpp"
 #include "tests/support/sanitized.hpp"
 #if defined(FL_CUDA_COUNT_BYTES)
 #include "tests/emulator/traffic.hpp"
@@ -279,7 +280,7 @@ class SharedMemory {
 
 }  // namespace
 
-void run_blocks([[maybe_unused]] const char* name, unsigned blocks, unsigned threads, std::size_t shared, void (*thread)(const void*),
+void run_blocks(const char* name, unsigned blocks, unsigned threads, std::size_t shared, void (*thread)(const void*),
                 const void* argument) {
   if (shared > kMostShared) throw Fault("a block asks for more shared memory than there is");
   const DeviceAccess access;
@@ -288,6 +289,7 @@ void run_blocks([[maybe_unused]] const char* name, unsigned blocks, unsigned thr
   const CountedKernel counted(name);
 #endif
   Machine::here().run(blocks, threads, thread, argument);
+  find_overruns(name);
 }
 void* shared_memory() { return memory_of_this_block; }
 

@@ -12,6 +12,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "tests/emulator/streams.hpp"
+
 namespace fl::emulator {
 
 inline constexpr unsigned kWarpLanes = 32;
@@ -44,19 +46,27 @@ using Recording = std::vector<std::function<void()>>;
 void set_recording(Recording* recording);
 void do_or_record(std::function<void()> work);
 
-// `name`, which lives as long as the process: of the kernel, where its bytes are counted (traffic.hpp).
+// The kernel's work as a function. `name`, which lives as long as the process, is that of the kernel, where its bytes are counted
+// (traffic.hpp).
 template <class... P>
-void launch_named(const char* name, void (*kernel)(P...), unsigned blocks, unsigned threads, std::size_t shared,
-                  const std::type_identity_t<P>&... arguments) {
-  do_or_record([=] {
+[[nodiscard]] auto work_of(const char* name, void (*kernel)(P...), unsigned blocks, unsigned threads, std::size_t shared,
+                           const std::type_identity_t<P>&... arguments) {
+  return [=] {
     const auto body = [&] { kernel(arguments...); };
     run_blocks(
         name, blocks, threads, shared, [](const void* f) { (*static_cast<const decltype(body)*>(f))(); }, &body);
-  });
+  };
 }
+// Gives a kernel to a stream.
+template <class... P>
+void launch_on(void* stream, const char* name, void (*kernel)(P...), unsigned blocks, unsigned threads, std::size_t shared,
+               const std::type_identity_t<P>&... arguments) {
+  submit(stream, work_of(name, kernel, blocks, threads, shared, arguments...));
+}
+// Runs a kernel at once, or records it.
 template <class... P>
 void launch(void (*kernel)(P...), unsigned blocks, unsigned threads, std::size_t shared, const std::type_identity_t<P>&... arguments) {
-  launch_named("kernel", kernel, blocks, threads, shared, arguments...);
+  do_or_record(work_of("kernel", kernel, blocks, threads, shared, arguments...));
 }
 
 // While one of these lives, device memory may be touched: kernels and copies hold one.

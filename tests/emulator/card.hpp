@@ -26,6 +26,8 @@ void set_reaches_together(bool reaches);
 
 // While held, streams are behind every event that is recorded.
 void hold_streams(bool hold);
+// Throws Fault if a kernel has written beyond the end of a block, where FEDBITS_CUDA_POOL=off leaves bytes between blocks.
+void find_overruns(const char* kernel);
 // Returns the number of allocation requests.
 [[nodiscard]] std::size_t allocations();
 

@@ -5,10 +5,12 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "tests/emulator/card.hpp"
 #include "tests/emulator/cuda_runtime.h"
+#include "tests/emulator/streams.hpp"
 #include "tests/support/sanitized.hpp"
 #if defined(FL_CUDA_COUNT_BYTES)
 #include "tests/emulator/traffic.hpp"
@@ -117,6 +119,21 @@ DeviceMemory& managed_memory() {
 }
 #endif
 
+// With FEDBITS_CUDA_POOL=off each block has bytes behind it that belong to nobody, and every kernel leaves them as they are. (The address
+// sanitizer sees what is beyond a block without them.)
+constexpr unsigned char kNobodys = 0x5C;
+[[nodiscard]] std::size_t bytes_behind() {
+#if FL_SANITIZED
+  return 0;
+#else
+  static const bool is_asked = [] {
+    const char* pool = std::getenv("FEDBITS_CUDA_POOL");
+    return pool != nullptr && std::strcmp(pool, "off") == 0;
+  }();
+  return is_asked ? kAlignment : 0;
+#endif
+}
+
 // The allocated memory of the GPU.
 class Taken {
  public:
@@ -126,6 +143,10 @@ class Taken {
   std::atomic<std::size_t> allocations = 0;
   void add(void* memory, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
+    if (const std::size_t behind = bytes_behind(); behind > 0) {
+      const fl::emulator::DeviceAccess access;
+      std::memset(static_cast<std::byte*>(memory) + bytes, kNobodys, behind);
+    }
     size_of_[memory] = bytes;
     taken_ += bytes;
     most_ = std::max(most_, taken_);
@@ -149,6 +170,17 @@ class Taken {
     const std::lock_guard lock(mutex_);
     most_ = taken_;
   }
+  // The size of a block that has been written beyond its end, once; 0 if there is none.
+  [[nodiscard]] std::size_t overrun() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [memory, bytes] : size_of_) {
+      auto* end = static_cast<unsigned char*>(memory) + bytes;
+      if (std::all_of(end, end + bytes_behind(), [](unsigned char byte) { return byte == kNobodys; })) continue;
+      std::memset(end, kNobodys, bytes_behind());
+      return bytes;
+    }
+    return 0;
+  }
   [[nodiscard]] bool fits(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     return taken_ + bytes <= total;
@@ -167,7 +199,7 @@ Taken& taken() {
 
 cudaError_t take_of_host(void** memory, std::size_t bytes) {
   ++taken().allocations;
-  if (posix_memalign(memory, kAlignment, bytes) != 0) return cudaErrorMemoryAllocation;
+  if (posix_memalign(memory, kAlignment, bytes + bytes_behind()) != 0) return cudaErrorMemoryAllocation;
   std::memset(*memory, kNonsense, bytes);
   return cudaSuccess;
 }
@@ -188,11 +220,16 @@ std::size_t taken_bytes() { return taken().bytes(); }
 void hold_streams(bool hold) { taken().holds_streams = hold; }
 std::size_t allocations() { return taken().allocations; }
 void set_reaches_together(bool reaches) { taken().reaches_together = reaches; }
+void find_overruns(const char* kernel) {
+  if (bytes_behind() == 0) return;
+  if (const std::size_t bytes = taken().overrun(); bytes > 0)
+    throw Fault(std::string(kernel) + " wrote beyond the end of a block of " + std::to_string(bytes) + " bytes");
+}
 }  // namespace fl::emulator
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   ++taken().allocations;
-  *memory = taken().fits(bytes) ? device_memory().take(bytes) : nullptr;
+  *memory = taken().fits(bytes) ? device_memory().take(bytes + bytes_behind()) : nullptr;
   if (*memory == nullptr) return cudaErrorMemoryAllocation;
   taken().add(*memory, bytes);
   return cudaSuccess;
@@ -201,7 +238,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
 cudaError_t cudaMallocManaged(void** memory, std::size_t bytes, unsigned /*flags*/) {
 #if defined(FL_CUDA_COUNT_BYTES)
   ++taken().allocations;
-  *memory = managed_memory().take(bytes);
+  *memory = managed_memory().take(bytes + bytes_behind());
   if (*memory == nullptr) return cudaErrorMemoryAllocation;
 #else
   if (take_of_host(memory, bytes) != cudaSuccess) return cudaErrorMemoryAllocation;
@@ -210,6 +247,7 @@ cudaError_t cudaMallocManaged(void** memory, std::size_t bytes, unsigned /*flags
   return cudaSuccess;
 }
 cudaError_t cudaFree(void* memory) {
+  fl::emulator::finish_all();
   taken().remove(memory);
 #if FL_SANITIZED
   device_memory().give_back(memory);
@@ -273,9 +311,13 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   return cudaSuccess;
 }
 
-cudaError_t cudaMemset(void* to, int value, std::size_t bytes) { return cudaMemsetAsync(to, value, bytes, nullptr); }
-cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t /*stream*/) {
-  fl::emulator::do_or_record([=] {
+cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
+  const cudaError_t status = cudaMemsetAsync(to, value, bytes, nullptr);
+  fl::emulator::finish(nullptr);
+  return status;
+}
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
+  fl::emulator::submit(stream, [=] {
     const fl::emulator::DeviceAccess access;
     if (bytes > 0) std::memset(to, value, bytes);
 #if defined(FL_CUDA_COUNT_BYTES)
@@ -287,8 +329,8 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
 cudaError_t cudaMemPrefetchAsync(const void* /*memory*/, std::size_t /*bytes*/, int device, cudaStream_t /*stream*/) {
   return device == 0 ? cudaSuccess : cudaErrorInvalidValue;
 }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind /*kind*/, cudaStream_t /*stream*/) {
-  fl::emulator::do_or_record([=] {
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind /*kind*/, cudaStream_t stream) {
+  fl::emulator::submit(stream, [=] {
     const fl::emulator::DeviceAccess access;
     if (bytes > 0) std::memcpy(to, from, bytes);
 #if defined(FL_CUDA_COUNT_BYTES)
@@ -299,13 +341,21 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   return cudaSuccess;
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) {
-  static int any = 0;
-  *stream = &any;
+  *stream = fl::emulator::create_stream();
   return cudaSuccess;
 }
-cudaError_t cudaStreamDestroy(cudaStream_t /*stream*/) { return cudaSuccess; }
-cudaError_t cudaStreamSynchronize(cudaStream_t /*stream*/) { return cudaSuccess; }
-cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  fl::emulator::destroy_stream(stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  fl::emulator::finish(stream);
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() {
+  fl::emulator::finish_all();
+  return cudaSuccess;
+}
 
 // ---- graphs: what was recorded, to be done again and again ----
 
@@ -337,8 +387,8 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* graph_exec, cudaGraph_t graph,
   *graph_exec = new cudaGraphExec_st{graph->work};
   return cudaSuccess;
 }
-cudaError_t cudaGraphLaunch(cudaGraphExec_t graph_exec, cudaStream_t /*stream*/) {
-  for (const auto& work : graph_exec->work) work();
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph_exec, cudaStream_t stream) {
+  for (const auto& work : graph_exec->work) fl::emulator::submit(stream, work);
   return cudaSuccess;
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
@@ -354,20 +404,27 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph_exec) {
 
 struct cudaEvent_st {
   std::uint64_t moved = 0;
+  fl::emulator::Place place;
 };
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
   *event = new cudaEvent_st;
   return cudaSuccess;
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned /*flags*/) { return cudaEventCreate(event); }
-cudaError_t cudaEventRecord([[maybe_unused]] cudaEvent_t event, cudaStream_t /*stream*/) {
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  event->place = fl::emulator::place_of(stream);
 #if defined(FL_CUDA_COUNT_BYTES)
   event->moved = fl::emulator::moved_in_all();
 #endif
   return cudaSuccess;
 }
-cudaError_t cudaEventQuery(cudaEvent_t /*event*/) { return taken().holds_streams ? cudaErrorNotReady : cudaSuccess; }
-cudaError_t cudaEventSynchronize(cudaEvent_t /*event*/) { return cudaSuccess; }
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return taken().holds_streams || !fl::emulator::has_come_to(event->place) ? cudaErrorNotReady : cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  fl::emulator::come_to(event->place);
+  return cudaSuccess;
+}
 cudaError_t cudaEventElapsedTime(float* milliseconds, [[maybe_unused]] cudaEvent_t start, [[maybe_unused]] cudaEvent_t end) {
 #if defined(FL_CUDA_COUNT_BYTES)
   constexpr double kBytesPerMillisecond = 1e9;

@@ -48,7 +48,7 @@ class TrafficTest : public testing::Test {
   void SetUp() override { (void)emulator::take_traffic(); }
   template <class... P, class... A>
   Traffic run(void (*kernel)(P...), unsigned blocks, A... arguments) {
-    emulator::launch_named("counted", kernel, blocks, kCountedThreads, 0, arguments...);
+    emulator::do_or_record(emulator::work_of("counted", kernel, blocks, kCountedThreads, 0, arguments...));
     return emulator::take_traffic()["counted"];
   }
   Buffer<float> from_{32 * kCounted, Device::cuda}, to_{32 * kCounted, Device::managed};

@@ -340,6 +340,7 @@ std::vector<OperatorCase> operators_with_the_same_bytes() {
   cases.push_back(
       {"schedule_of_two", "schedule", {{"stages", list_of({tenth, part("drive")})}, {"from", list_of({integer(1), integer(3)})}}});
   cases.push_back({"sidco_in_stages", "sidco", {{"stages", integer(3)}, {"ratio", number(0.05)}}});
+  cases.push_back({"sidco_gamma", "sidco", {{"stages", integer(2)}, {"fit", Value{std::string("gamma_pareto")}}}});
   cases.push_back({"sidco_pareto", "sidco", {{"stages", integer(2)}, {"fit", Value{std::string("pareto")}}}});
   cases.push_back({"fp8_unscaled", "fp8", {{"scaled", Value{false}}}});
   cases.push_back({"sketch_of_few", "sketched_sgd", {{"rows", integer(4)}, {"columns", integer(7)}, {"ratio", number(0.3)}}});

@@ -39,11 +39,18 @@ struct MemoryUse {
 };
 [[nodiscard]] FL_API MemoryUse memory_use();
 
-// Allocates zeroed memory of a kind (cuda, managed, pinned). It is zero for all streams when the call returns; other streams do not wait.
-// Throws DeviceError if the GPU has too little free memory (managed memory of this process counts as resident), if managed memory would
-// exceed kMostManagedShare of the memory that is otherwise free, and for managed memory on a GPU that cannot share it.
-[[nodiscard]] void* allocate_bytes(Device kind, std::size_t bytes);
-void free_bytes(Device kind, void* memory, std::size_t bytes) noexcept;
+// Whether memory is zero where it is allocated, or holds whatever it held.
+enum class Contents { zero, any };
+
+// Allocates memory of a kind (cuda, managed, pinned). It is zero for all streams when the call returns; other streams do not wait. Contents
+// that do not matter are left as they are only where blocks are not pooled. Throws DeviceError if the GPU has too little free memory
+// (managed memory of this process counts as resident), if managed memory would exceed kMostManagedShare of the memory that is otherwise
+// free, and for managed memory on a GPU that cannot share it.
+[[nodiscard]] FL_API void* allocate_bytes(Device kind, std::size_t bytes, Contents contents = Contents::zero);
+FL_API void free_bytes(Device kind, void* memory, std::size_t bytes) noexcept;
+// Returns whether blocks are cut from larger allocations and used again; false if FEDBITS_CUDA_POOL is off
+// (fl_core/ops/cuda/diagnosis.hpp).
+[[nodiscard]] bool pools_memory();
 // Creates a stream (cudaStream_t) that does not wait for other streams.
 [[nodiscard]] FL_API void* create_stream();
 FL_API void destroy_stream(void* stream) noexcept;
@@ -54,7 +61,8 @@ FL_API void synchronise(void* stream);
 // Copies memory when at least one side is not Device::cpu. `stream` (a cudaStream_t) orders the copy. With a null stream, the call waits
 // for all streams before the copy, and for the copy. A copy to or from Device::cpu is complete when the call returns. Throws DeviceError.
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes, void* stream);
-// Copies from pageable host memory. The source has been read when the call returns.
+// Copies from any host memory in the order of a stream, by way of pinned memory (fl_core/ops/cuda/upload_ring.hpp). The source has been
+// read when the call returns. Throws DeviceError while this thread records work for a graph.
 void upload_bytes(void* to, const void* from, std::size_t bytes, void* stream);
 
 }  // namespace fl::cuda

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "fl_core/memory/exec.hpp"
+#include "fl_core/ops/cuda/delay.hpp"
 
 namespace fl::cuda {
 
@@ -48,12 +49,13 @@ class Launch {
     constexpr std::size_t kMostBlocks = std::size_t{1} << 30;
     const auto blocks = static_cast<unsigned>(std::min(blocks_, kMostBlocks));
 #if defined(FL_CUDA_EMULATOR)
-    emulator::launch_named(name_, kernel, blocks, static_cast<unsigned>(threads_), shared_bytes_, arguments...);
+    emulator::launch_on(stream_, name_, kernel, blocks, static_cast<unsigned>(threads_), shared_bytes_, arguments...);
 #else
     constexpr std::size_t kWithoutAsking = 32 * 1024;  // of 48 KiB, which hold what the kernel declares as well
     if (shared_bytes_ > kWithoutAsking)
       check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes_)), name_, file_,
             line_);
+    delay(stream_);
     kernel<<<blocks, threads_, shared_bytes_, stream_>>>(arguments...);
 #endif
     check(cudaGetLastError(), name_, file_, line_);

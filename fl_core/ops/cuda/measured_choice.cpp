@@ -37,6 +37,12 @@ double StreamTimer::stop(const Exec& exec) {
   return 1e-3 * static_cast<double>(milliseconds);
 }
 
+MeasuredChoice::MeasuredChoice(std::size_t ways, std::optional<std::size_t> forced) : best_(ways) {
+  if (!forced && ways > 1) return;
+  turn_ = ways * (kRepeats + 1);
+  if (forced && ways > 0) chosen_ = std::min(*forced, ways - 1);
+}
+
 void MeasuredChoice::took(double seconds_per_unit) {
   if (is_made()) return;
   const std::size_t way = turn_ / (kRepeats + 1), repeat = turn_ % (kRepeats + 1);
@@ -81,9 +87,10 @@ std::size_t fastest_way(const Exec& exec, const std::string& work, std::span<con
     const std::lock_guard lock(chosen_mutex);
     if (const auto found = chosen().find(work); found != chosen().end()) return found->second.way;
   }
+  MeasuredChoice choice(ways.size());
+  if (choice.is_made()) return choice.way();
   if (is_recorded(exec)) return 0;
   StreamTimer timer;
-  MeasuredChoice choice(ways.size());
   std::vector<double> best(ways.size(), std::numeric_limits<double>::infinity());
   while (!choice.is_made()) {
     const std::size_t way = choice.way();

@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "fl_core/memory/exec.hpp"
+#include "fl_core/ops/cuda/diagnosis.hpp"
 
 namespace fl::cuda {
 
@@ -27,12 +29,12 @@ class FL_API StreamTimer {
 };
 
 // Goes through the ways, each kRepeats times after a turn that does not count, and then stays with the fastest. All must give the same
-// bytes: whichever is chosen changes nothing but speed.
+// bytes: whichever is chosen changes nothing but speed. FEDBITS_CUDA_WAY chooses without a measurement (diagnosis.hpp).
 class FL_API MeasuredChoice {
  public:
-  explicit MeasuredChoice(std::size_t ways) : best_(ways) {}
+  explicit MeasuredChoice(std::size_t ways, std::optional<std::size_t> forced = diagnosis().way);
   [[nodiscard]] std::size_t way() const { return is_made() ? chosen_ : turn_ / (kRepeats + 1); }
-  [[nodiscard]] bool is_made() const { return turn_ >= best_.size() * (kRepeats + 1) || best_.size() < 2; }
+  [[nodiscard]] bool is_made() const { return turn_ >= best_.size() * (kRepeats + 1); }
   // What way() took for one unit of the work; ignored once the choice is made.
   void took(double seconds_per_unit);
 

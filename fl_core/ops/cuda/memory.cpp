@@ -8,8 +8,10 @@
 
 #include "fl_core/config/error.hpp"
 #include "fl_core/ops/cuda/check.cuh"
+#include "fl_core/ops/cuda/diagnosis.hpp"
 #include "fl_core/ops/cuda/graph.hpp"
 #include "fl_core/ops/cuda/pool.cuh"
+#include "fl_core/ops/cuda/upload_ring.hpp"
 
 namespace fl::cuda {
 
@@ -66,16 +68,19 @@ class Memory {
     return *memory;
   }
 
-  void* allocate(Device kind, std::size_t bytes) {
+  void* allocate(Device kind, std::size_t bytes, Contents contents) {
     if (is_recording()) throw DeviceError("memory of the GPU cannot be taken while work is recorded");
     const std::scoped_lock lock(recording_mutex(), mutex_);  // marks and waits for them spoil what another thread records
+    if (!pools_) return contents == Contents::zero ? zeroed(kind, ask_for(kind, bytes), bytes) : ask_for(kind, bytes);
     if (bytes > Pool::kLargestBlock) return zeroed(kind, ask_for(kind, bytes), bytes);
     const Pool::MemoryBlock block = block_of(kind, bytes);
     return block.is_zero ? block.memory : zeroed(kind, block.memory, bytes);
   }
   void free(Device kind, void* memory, std::size_t bytes) noexcept {
-    if (bytes > Pool::kLargestBlock) {
-      const std::scoped_lock lock(recording_mutex(), mutex_);  // the driver waits for the GPU
+    if (!pools_ || bytes > Pool::kLargestBlock) {
+      const std::scoped_lock lock(recording_mutex(), mutex_);
+      // The driver waits for the GPU before it takes back the GPU's own memory, but not before it takes back the host's.
+      if (kind == Device::pinned) (void)cudaDeviceSynchronize();
       return_to_driver(kind, memory, bytes);
     } else {
       const std::lock_guard lock(mutex_);
@@ -225,6 +230,7 @@ class Memory {
     return memory;
   }
 
+  const bool pools_ = diagnosis().pools_memory;
   std::mutex mutex_;
   Streams streams_;
   Pool device_{streams_}, managed_{streams_}, pinned_{streams_};
@@ -238,8 +244,11 @@ class Memory {
 std::uint64_t free_bytes_of_device(Device kind) { return Memory::instance().room(kind); }
 MemoryUse memory_use() { return Memory::instance().use(); }
 
-void* allocate_bytes(Device kind, std::size_t bytes) { return bytes == 0 ? nullptr : Memory::instance().allocate(kind, bytes); }
+void* allocate_bytes(Device kind, std::size_t bytes, Contents contents) {
+  return bytes == 0 ? nullptr : Memory::instance().allocate(kind, bytes, contents);
+}
 void free_bytes(Device kind, void* memory, std::size_t bytes) noexcept { Memory::instance().free(kind, memory, bytes); }
+bool pools_memory() { return diagnosis().pools_memory; }
 
 void* create_stream() {
   cudaStream_t stream = nullptr;
@@ -263,25 +272,8 @@ void synchronise() {
 }
 void synchronise(void* stream) { FL_CUDA_CHECK(cudaStreamSynchronize(static_cast<cudaStream_t>(stream))); }
 
-namespace {
-
-// Such a GPU reads the host's pages itself, when its turn has come; others are given a copy of them at once.
-[[nodiscard]] bool reads_pageable_memory() {
-  static const bool reads = [] {
-    int value = 0;
-    FL_CUDA_CHECK(cudaDeviceGetAttribute(&value, cudaDevAttrPageableMemoryAccessUsesHostPageTables, 0));
-    return value != 0;
-  }();
-  return reads;
-}
-
-}  // namespace
-
 void upload_bytes(void* to, const void* from, std::size_t bytes, void* stream) {
-  const auto queue = static_cast<cudaStream_t>(stream);
-  if (bytes == 0) return;
-  FL_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, queue));
-  if (reads_pageable_memory()) FL_CUDA_CHECK(cudaStreamSynchronize(queue));
+  if (bytes > 0) UploadRing::instance().upload(to, from, bytes, static_cast<cudaStream_t>(stream));
 }
 
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes, void* stream) {

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Tests that runs on a GPU, or on the emulated one, have the same checksum whatever the variables of fl_core/ops/cuda/diagnosis.hpp ask for: late
+# streams, blocks of memory of their own, and each of the ways between which a measurement chooses. A wrong value is an error that names
+# its variable.
+#
+#   tests/emulator/variables_test.sh build-emulator/fedbits
+set -euo pipefail
+fedbits=$(realpath "$1")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+failed=0
+
+# scenario NAME MODEL COMPRESSOR FEEDBACK...: twenty rounds, with lines for the tables of the model and both ends of the uplink.
+scenario() {
+  cat >"$1.toml" <<TOML
+name = "$1"
+rounds = 20
+[data]
+kind = "synthetic"
+clients = 6
+features = 16
+classes = 3
+[model]
+$2
+[local]
+kind = "sgd"
+batch = 5
+steps = 2
+learning_rate = 0.05
+[compressor.up]
+$3
+[feedback.up]
+$4
+[evaluate]
+every = 20
+gradient = "never"
+optimum = false
+TOML
+}
+regression='kind = "logistic_regression"'
+perceptron=$'kind = "mlp"\nhidden = [8]'
+scenario top_k "$regression" $'kind = "top_k"\nratio = 0.1' 'kind = "ef14"'
+scenario hard_threshold "$perceptron" $'kind = "hard_threshold"\nthreshold = 0.01' 'kind = "ef21"'
+scenario qsgd "$perceptron" $'kind = "qsgd"\nlevels = 15' 'kind = "diana"'
+scenario natural "$regression" 'kind = "natural"' 'kind = "none"'
+scenario ef_sign "$perceptron" 'kind = "ef_sign"' 'kind = "econtrol"'
+scenario random_k "$regression" $'kind = "random_k"\nratio = 0.2' 'kind = "marina"'
+scenario powersgd "$perceptron" $'kind = "powersgd"\nrank = 2' 'kind = "ef14"'
+scenario convolution $'kind = "neural_network"\ninput = [1, 4, 4]\nlayers = ["conv2d(3, 3)", "relu", "dense(classes)"]' $'kind = "top_k"\nratio = 0.1' 'kind = "ef14"'
+
+# checksum_of SCENARIO VARIABLE=VALUE...: of the run's model, on the GPU.
+checksum_of() {
+  local scenario=$1
+  shift
+  rm -rf results
+  env "$@" "$fedbits" run "$scenario.toml" --device cuda --out results -q >said 2>&1 || { cat said >&2; return 1; }
+  "$fedbits" export results --runs runs.csv >/dev/null
+  python3 -c 'import csv; print(next(csv.DictReader(open("runs.csv", newline="")))["checksum"])'
+}
+
+for file in *.toml; do
+  name=${file%.toml}
+  expected=$(checksum_of "$name" LC_ALL=C) || { failed=1; continue; }
+  for variables in FEDBITS_CUDA_DELAY=1 FEDBITS_CUDA_DELAY=2 FEDBITS_CUDA_DELAY=3 FEDBITS_CUDA_POOL=off \
+    "FEDBITS_CUDA_POOL=off FEDBITS_CUDA_DELAY=4" FEDBITS_CUDA_WAY=0 FEDBITS_CUDA_WAY=1 FEDBITS_CUDA_WAY=2; do
+    # shellcheck disable=SC2086
+    found=$(checksum_of "$name" $variables) || { echo "FAILED: $name with $variables does not run"; failed=1; continue; }
+    [ "$found" = "$expected" ] || { echo "FAILED: $name has the checksum $found with $variables, and $expected without"; failed=1; }
+  done
+done
+
+# refuses VARIABLE=VALUE TEXT
+refuses() {
+  local code=0
+  env "$1" "$fedbits" run top_k.toml --device cuda --out other -q >said 2>&1 || code=$?
+  [ "$code" = 2 ] && grep -qF -- "$2" said || { echo "FAILED: $1 ended with $code:"; cat said; failed=1; }
+}
+refuses FEDBITS_CUDA_POOL=no 'FEDBITS_CUDA_POOL is "no", and has to be "on" or "off"'
+refuses FEDBITS_CUDA_DELAY=0 'FEDBITS_CUDA_DELAY is "0", and has to be a whole number of at least 1'
+refuses FEDBITS_CUDA_WAY=fast 'FEDBITS_CUDA_WAY is "fast", and has to be a whole number of at least 0'
+
+[ "$failed" = 0 ] && echo "eight methods have one checksum each, with late streams, without a pool, and in every way"
+exit "$failed"
