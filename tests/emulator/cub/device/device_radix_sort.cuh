@@ -14,19 +14,21 @@ struct DeviceRadixSort {
   // Ascending by the bits of the key, as radix sort orders floating-point numbers: -0 before 0.
   template <class T>
   static cudaError_t SortKeys(void* scratch, std::size_t& scratch_bytes, const T* in, T* out, std::size_t n, int /*begin_bit*/,
-                              int /*end_bit*/, cudaStream_t /*stream*/) {
+                              int /*end_bit*/, cudaStream_t stream) {
     if (scratch == nullptr) {
       scratch_bytes = 1;
       return cudaSuccess;
     }
-    const fl::emulator::DeviceAccess access;
-    std::copy_n(in, n, out);
-    std::sort(out, out + n, [](T a, T b) { return radix_key(a) < radix_key(b); });
+    fl::emulator::submit(stream, [=] {
+      const fl::emulator::DeviceAccess access;
+      std::copy_n(in, n, out);
+      std::sort(out, out + n, [](T a, T b) { return radix_key(a) < radix_key(b); });
 #if defined(FL_CUDA_COUNT_BYTES)
-    constexpr std::size_t kPasses = sizeof(T);  // of 8 bits, after one that counts the digits
-    fl::emulator::count_read("cub::DeviceRadixSort", in, n * sizeof(T), kPasses + 1);
-    fl::emulator::count_written("cub::DeviceRadixSort", out, n * sizeof(T), kPasses);
+      constexpr std::size_t kPasses = sizeof(T);  // of 8 bits, after one that counts the digits
+      fl::emulator::count_read("cub::DeviceRadixSort", in, n * sizeof(T), kPasses + 1);
+      fl::emulator::count_written("cub::DeviceRadixSort", out, n * sizeof(T), kPasses);
 #endif
+    });
     return cudaSuccess;
   }
 
