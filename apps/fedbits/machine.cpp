@@ -1,5 +1,7 @@
 #include "apps/fedbits/machine.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <fstream>
 
 #include "apps/fedbits/version_text.hpp"
@@ -54,6 +56,10 @@ Device choose_device(const std::string& name) {
   }
   const std::string near = nearest_name(name, {"cpu", "cuda", "auto"});
   throw ConfigError("--device: must be one of cpu, cuda, auto; is '" + name + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?"));
+}
+
+void warn_of_training_on_cpu(const std::vector<std::string>& reasons) {
+  for (const std::string& why : reasons) spdlog::warn("clients train on the CPU, and their vectors are copied to the GPU: {}", why);
 }
 
 }  // namespace fl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "fl_core/config/device.hpp"
 #include "scenarios/results/run_record.hpp"
@@ -17,5 +18,8 @@ void describe_machine(RunRecord& record, Device device);
 // Returns the device of a run. Throws DeviceError if `name` cannot be used here, ConfigError if no such name exists. "auto" selects a GPU
 // that every study can use, if there is one. A GPU that cannot share managed memory with the host is used only if `name` is "cuda".
 [[nodiscard]] Device choose_device(const std::string& name);
+
+// Logs a warning for each reason why the clients of a study on a GPU train on the CPU (DeviceNeed::trains_on_cpu).
+void warn_of_training_on_cpu(const std::vector<std::string>& reasons);
 
 }  // namespace fl

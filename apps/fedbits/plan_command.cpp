@@ -163,6 +163,8 @@ void print_device_need(const DeviceNeed& need) {
   if (need.least_state_bytes < need.state_bytes)
     std::cout << ", " << human_bytes(need.least_bytes()) << " of it at least: further client state can be in a file";
   std::cout << "; the data take " << human_bytes(need.data_bytes) << ", once for runs that share them\n";
+  if (need.trains_on_cpu.empty()) std::cout << "  clients train on the GPU\n";
+  for (const std::string& why : need.trains_on_cpu) std::cout << "  clients train on the CPU: " << why << '\n';
   if (need.needs_managed.empty()) {
     std::cout << "  clients' vectors, state and messages are in the GPU's own memory\n";
     return;

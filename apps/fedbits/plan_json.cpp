@@ -12,6 +12,7 @@ void write_plan(const StudyPlan& plan, const std::vector<Cell>& cells, int jobs,
       << ",\"tuning_s\":" << json_number(plan.tuning_s) << ",\"wall_s\":" << json_number(wall_s(plan, jobs))
       << ",\"worker_bytes\":" << plan.worker_bytes << ",\"device_bytes\":" << plan.device.own_bytes()
       << ",\"device_memory\":" << json_text(plan.device.needs_managed.empty() ? "plain" : "managed")
+      << ",\"device_training\":" << json_text(plan.device.trains_on_cpu.empty() ? "gpu" : "cpu")
       << ",\"device_least_bytes\":" << plan.device.least_bytes() << ",\"device_data_bytes\":" << plan.device.data_bytes
       << ",\"bits\":" << json_number(plan.bits) << ",\"dropped_rows\":" << plan.num_dropped_rows
       << ",\"dropped_test_rows\":" << plan.num_dropped_test_rows << ",\"combinations\":[";

@@ -7,6 +7,7 @@
 #include <functional>
 #include <iostream>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "apps/fedbits/cells_ahead.hpp"
@@ -145,13 +146,22 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
   return result.record;
 }
 
-// Checks all cells before tuning, so that a rejected scenario creates no folder. Returns the most bytes that one of them needs.
-std::uint64_t check_all(CellRunner& runner, const std::vector<Cell>& cells) {
+// What the cells need: the most bytes of one of them, and why clients train on the CPU where the device is a GPU.
+struct StudyNeed {
+  std::uint64_t largest_bytes = 0;
+  std::set<std::string> trains_on_cpu;
+};
+
+// Checks all cells before tuning, so that a rejected scenario creates no folder.
+StudyNeed check_all(CellRunner& runner, const std::vector<Cell>& cells) {
   std::vector<const Cell*> all;
   for (const Cell& cell : cells) all.push_back(&cell);
-  std::uint64_t most = 0;
-  for (const CellNeed& need : runner.check(all)) most = std::max<std::uint64_t>(most, need.bytes);
-  return most;
+  StudyNeed study;
+  for (const CellNeed& need : runner.check(all)) {
+    study.largest_bytes = std::max<std::uint64_t>(study.largest_bytes, need.bytes);
+    study.trains_on_cpu.insert(need.device.trains_on_cpu.begin(), need.device.trains_on_cpu.end());
+  }
+  return study;
 }
 
 // Opens the store, and checks before the first round that results can be written there.
@@ -239,9 +249,10 @@ class Runners {
 int run_cells(const std::vector<Cell>& cells, const RunArguments& arguments, const std::vector<Plugin>& plugins,
               const MachineOptions& machine, JsonLog& log, StudyWatch& watch) {
   Runners runners(cells, arguments, machine);
-  const std::uint64_t largest_bytes = check_all(runners.in_turn(), cells);
+  const StudyNeed need = check_all(runners.in_turn(), cells);
+  if (machine.device != Device::cpu) warn_of_training_on_cpu({need.trains_on_cpu.begin(), need.trains_on_cpu.end()});
   RunStore store = open_store(arguments, cells);
-  runners.play_ahead(begin_watch(cells, arguments, store, watch), largest_bytes);
+  runners.play_ahead(begin_watch(cells, arguments, store, watch), need.largest_bytes);
   Progress progress(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width());
   std::vector<RunRecord> records;
   bool all_done = true;

@@ -253,6 +253,7 @@ MachineShare share_of(const SweepArguments& arguments) {
 // Returns the number of parallel runs that fit into the memory.
 int fit_memory(SweepRunner& runner, Device device, const MachineShare& share) {
   const std::uint64_t bytes = device == Device::cpu ? share.memory_bytes : free_device_bytes();
+  if (device != Device::cpu) warn_of_training_on_cpu(runner.device_need().trains_on_cpu);
   const int jobs = device == Device::cpu ? runner.fit(bytes) : runner.fit_device(bytes);
   if (jobs < share.jobs)
     spdlog::warn("{} MB of {}memory are enough for only {} of {} runs at a time", bytes / 1000000,

@@ -16,6 +16,8 @@ struct DeviceNeed {
   std::uint64_t pinned_bytes = 0;                        // pinned host memory
   // Reasons why vectors, state and messages are in managed memory (scenarios/experiment/host_needs.hpp). Empty: they are in GPU memory.
   std::vector<std::string> needs_managed{};
+  // Reasons why the clients train on the CPU although the run is on a GPU. Empty: they train on the GPU.
+  std::vector<std::string> trains_on_cpu{};
   // Bytes besides the data. State that does not fit is paged to a file.
   [[nodiscard]] std::uint64_t own_bytes() const { return round_bytes + state_bytes; }
   [[nodiscard]] std::uint64_t least_bytes() const { return round_bytes + least_state_bytes; }

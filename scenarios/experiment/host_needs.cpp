@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "clients/device_room.hpp"
 #include "fl_core/config/registry.hpp"
 
 namespace fl {
@@ -45,6 +46,19 @@ std::vector<std::string> host_needs(const Scenario& scenario, const LocalUpdate<
   return needs;
 }
 
+template <class T>
+std::vector<std::string> why_clients_train_on_cpu(const Scenario& scenario, const LocalUpdate<T>& local, const Model<T>& model) {
+  std::vector<std::string> reasons;
+  if (!local.descent() || local.vectors().size() > 1)
+    reasons.push_back("local.kind = \"" + scenario.local.kind + "\" has no half for a GPU (`fedbits list local-updates --device cuda`)");
+  if (!model.as_form()) reasons.push_back("model.kind = \"" + scenario.model.kind + "\" has no half for a GPU");
+  if (model.training_data() != nullptr && device_data_bytes(*model.training_data()) == 0)
+    reasons.emplace_back("[data]: the rows have no form for a GPU");
+  return reasons;
+}
+
+template std::vector<std::string> why_clients_train_on_cpu(const Scenario&, const LocalUpdate<float>&, const Model<float>&);
+template std::vector<std::string> why_clients_train_on_cpu(const Scenario&, const LocalUpdate<double>&, const Model<double>&);
 template std::vector<std::string> host_needs(const Scenario&, const LocalUpdate<float>&, const Feedback<float>&, const Exchange<float>&,
                                              bool);
 template std::vector<std::string> host_needs(const Scenario&, const LocalUpdate<double>&, const Feedback<double>&, const Exchange<double>&,

@@ -18,6 +18,14 @@ template <class T>
 [[nodiscard]] std::vector<std::string> host_needs(const Scenario& scenario, const LocalUpdate<T>& local, const Feedback<T>& feedback,
                                                   const Exchange<T>& exchange, bool materialises);
 
+// Returns why clients train on the CPU in a run with --device cuda, in sentences that begin with a key: `local.kind = "scaffold": ...`.
+// Their vectors are then compressed and added up on the GPU all the same. Empty: they train on the GPU, if it has room for the data.
+template <class T>
+[[nodiscard]] std::vector<std::string> why_clients_train_on_cpu(const Scenario& scenario, const LocalUpdate<T>& local,
+                                                                const Model<T>& model);
+
+extern template std::vector<std::string> why_clients_train_on_cpu(const Scenario&, const LocalUpdate<float>&, const Model<float>&);
+extern template std::vector<std::string> why_clients_train_on_cpu(const Scenario&, const LocalUpdate<double>&, const Model<double>&);
 extern template std::vector<std::string> host_needs(const Scenario&, const LocalUpdate<float>&, const Feedback<float>&,
                                                     const Exchange<float>&, bool);
 extern template std::vector<std::string> host_needs(const Scenario&, const LocalUpdate<double>&, const Feedback<double>&,

@@ -40,6 +40,7 @@ DeviceNeed Experiment<T>::device_need() const {
   // Pinned memory holds counts of messages and the server's sums of messages, by both kinds of weights.
   need.pinned_bytes = sides_.simulated->most_pinned_bytes() + method_.exchange.channels.size() * 2 * problem_.P() * sizeof(double);
   need.needs_managed = memory_.host_needs;
+  need.trains_on_cpu = why_clients_train_on_cpu(scenario_, *method_.local, problem_.model());
   if (memory_.host_needs.empty()) need.pinned_bytes += sides_.shared->size_bytes();  // kernels receive copies, which round_bytes counts
   return need;
 }

@@ -267,11 +267,15 @@ bool tells_of_gpu(const std::string& role) {
 std::string on_gpu(const std::string& role, const std::string& name) {
   const std::string stays = "stays on the GPU";
   const auto told = [&stays](const std::string& does) { return does.empty() ? stays : "the host " + does; };
-  if (role == "feedback") return told(make_default<Feedback<double>>(role, name)->plan().host_walks);
+  if (role == "feedback") {
+    const std::string does = make_default<Feedback<double>>(role, name)->plan().host_walks;
+    return does.empty() ? stays : "partly on the CPU: the host " + does;
+  }
   if (role == "local_update") {
     const auto update = make_default<LocalUpdate<double>>(role, name);
     const std::string does = update->host_walks();
-    return does.empty() && !update->descent() ? "the host computes every vector, and it is copied to the GPU" : told(does);
+    if (update->descent()) return told(does);
+    return does.empty() ? "trains on the CPU, and every vector is copied to the GPU" : "trains on the CPU: the host " + does;
   }
   if (role != "compressor" && role != "layer") return "";
   const auto has_cuda_half = [&role](const std::string& part) {

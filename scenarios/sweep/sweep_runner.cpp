@@ -176,8 +176,9 @@ void SweepRunner::check(const std::vector<std::size_t>& cells) {
 void SweepRunner::add(std::size_t cell, const DeviceNeed& need) {
   if (need.own_bytes() > device_need_.own_bytes()) largest_on_device_ = cell;
   data_[need.data] = need.data_bytes;
-  for (const std::string& why : need.needs_managed)
-    if (std::ranges::find(device_need_.needs_managed, why) == device_need_.needs_managed.end()) device_need_.needs_managed.push_back(why);
+  for (const auto reasons : {&DeviceNeed::needs_managed, &DeviceNeed::trains_on_cpu})
+    for (const std::string& why : need.*reasons)
+      if (std::ranges::find(device_need_.*reasons, why) == (device_need_.*reasons).end()) (device_need_.*reasons).push_back(why);
   const auto raise = [&](std::uint64_t DeviceNeed::*field) { device_need_.*field = std::max(device_need_.*field, need.*field); };
   for (const auto field : {&DeviceNeed::round_bytes, &DeviceNeed::state_bytes, &DeviceNeed::least_state_bytes, &DeviceNeed::pinned_bytes,
                            &DeviceNeed::data_bytes})

@@ -55,6 +55,17 @@ TEST_F(PlanTest, SaysWhichMemoryOfAGpuAStudyTakes) {
   EXPECT_THAT(read("plan.json"), HasSubstr("\"device_memory\":\"managed\""));
 }
 
+TEST_F(PlanTest, SaysWhereClientsTrainInARunOnAGpu) {
+  write_small("[compressor.up]\nkind = 'top_k'\nk = 4\n");
+  EXPECT_THAT(fedbits({"plan", "small.toml", "--json", "plan.json"}).out, HasSubstr("  clients train on the GPU\n"));
+  EXPECT_THAT(read("plan.json"), HasSubstr("\"device_training\":\"gpu\""));
+  const std::string walks =
+      fedbits({"plan", "small.toml", "--set", "local.kind=scaffold", "--set", "feedback.up.kind=scaffold", "--json", "plan.json"}).out;
+  EXPECT_THAT(walks, HasSubstr("  clients train on the CPU: local.kind = \"scaffold\" has no half for a GPU (`fedbits list local-updates "
+                               "--device cuda`)\n"));
+  EXPECT_THAT(read("plan.json"), HasSubstr("\"device_training\":\"cpu\""));
+}
+
 TEST_F(PlanTest, SaysHowManyRowsAreLeftOut) {
   write_small();
   std::string table = "x,y\n";

@@ -83,7 +83,7 @@ TEST_F(CliTest, ListsWhatStaysOnAGpuAsThePageHasIt) {
   }
   EXPECT_EQ(fedbits({"list", "feedback", "ef14", "--device", "cuda"}).out, "feedbacks\n  ef14                 stays on the GPU\n");
   EXPECT_THAT(fedbits({"list", "feedbacks", "--device", "cuda"}).out,
-              HasSubstr("  econtrol             the host computes every new error\n"));
+              HasSubstr("  econtrol             partly on the CPU: the host computes every new error\n"));
   EXPECT_THAT(fedbits({"list", "compressors", "--device", "cuda"}).out, AnyOf(HasSubstr("no CUDA"), HasSubstr("stays on the GPU")));
   EXPECT_THAT(fedbits({"list", "layers", "--device", "cuda"}).out,
               AnyOf(HasSubstr("  lstm                 not known: this build has no CUDA\n"),
