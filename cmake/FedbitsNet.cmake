@@ -14,7 +14,9 @@ target_include_directories(net SYSTEM PUBLIC ${Boost_INCLUDE_DIRS})
 # Everything that includes Asio needs the same definition: it changes what functions of sockets return.
 target_compile_definitions(net PUBLIC BOOST_ASIO_NO_DEPRECATED)
 target_compile_options(net PRIVATE -O1)  # waits for sockets, and is long to compile
-set_target_properties(net PROPERTIES UNITY_BUILD OFF)  # its files share short names
+if(FL_UNITY_LIBRARY)
+  set_target_properties(net PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+endif()
 fedbits_coroutines(net)
 fedbits_watch_threads(net)
 set(FL_NET_PARTS net wire)

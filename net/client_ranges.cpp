@@ -9,13 +9,13 @@ namespace fl::net {
 
 namespace {
 
-constexpr const char* kKey = "--clients";
+constexpr const char* kClientsKey = "--clients";
 
 std::uint32_t number_in(std::string_view text, const std::string& whole) {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size())
-    throw key_error(kKey, "must be ids and ranges of ids as in 0-4,7, is '" + whole + "'");
+    throw key_error(kClientsKey, "must be ids and ranges of ids as in 0-4,7, is '" + whole + "'");
   return number;
 }
 
@@ -29,8 +29,8 @@ std::vector<ClientRange> parse_client_ranges(const std::string& text) {
     const std::size_t dash = part.find('-');
     const std::uint32_t first = number_in(part.substr(0, dash), text);
     const std::uint32_t last = dash == std::string_view::npos ? first : number_in(part.substr(dash + 1), text);
-    if (last < first) throw key_error(kKey, "has a range that descends: '" + std::string(part) + "'");
-    if (!ranges.empty() && first <= ranges.back().last) throw key_error(kKey, "must ascend without an id twice, is '" + text + "'");
+    if (last < first) throw key_error(kClientsKey, "has a range that descends: '" + std::string(part) + "'");
+    if (!ranges.empty() && first <= ranges.back().last) throw key_error(kClientsKey, "must ascend without an id twice, is '" + text + "'");
     ranges.push_back({first, last});
     at = comma + 1;
   }

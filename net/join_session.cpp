@@ -24,7 +24,7 @@ namespace {
 using asio::ip::tcp;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
-using Kind = JoinEvent::Kind;
+using EventKind = JoinEvent::Kind;
 
 constexpr std::chrono::seconds kHandshakeLimit{10};
 // Between two attempts to connect.
@@ -40,9 +40,9 @@ class Refusal : public std::runtime_error {
 
 // One peer, over all of its connections. Frames are sent and received on one thread and computed with on another, so that heartbeats go
 // out meanwhile.
-class Session {
+class JoiningPeer {
  public:
-  Session(const JoinOptions& options, const JoinEvents& events)
+  JoiningPeer(const JoinOptions& options, const JoinEvents& events)
       : options_(options),
         events_(events),
         state_(options.state, options.machine.paging.file.folder),
@@ -182,7 +182,7 @@ class Session {
   }
 
   asio::awaitable<void> follow() {
-    tell({.kind = Kind::connected, .text = name()});
+    tell({.kind = EventKind::connected, .text = name()});
     link_->put(hello());
     while (!result_.was_stopped) {
       Frame frame = co_await link_->read();
@@ -215,7 +215,7 @@ class Session {
       case wire::Header::kRunEnd: {
         run_.end();
         ++result_.runs;
-        tell({.kind = Kind::run_ended, .run = run_.run()});
+        tell({.kind = EventKind::run_ended, .run = run_.run()});
         co_return;
       }
       default: break;
@@ -224,7 +224,7 @@ class Session {
     co_await compute([&] { run_.take(std::move(frame), [this](std::vector<OutgoingFrame> answers) { send_soon(std::move(answers)); }); });
     if (run_.closed_round() == before) co_return;
     ++result_.rounds;
-    tell({.kind = Kind::round_closed, .run = run_.run(), .round = run_.closed_round()});
+    tell({.kind = EventKind::round_closed, .run = run_.run(), .round = run_.closed_round()});
   }
 
   // Sends frames from any thread. Those that are made while the connection is lost are sent again with the next one.
@@ -242,13 +242,13 @@ class Session {
     events_.say("run " + to_hex(run_.run()) +
                 (run_.closed_round() == 0 ? " begins" : " goes on after round " + std::to_string(run_.closed_round())) + ", with clients " +
                 to_text(options_.clients) + " here");
-    tell({.kind = Kind::run_begun, .run = run_.run(), .round = run_.closed_round(), .text = to_text(options_.clients)});
+    tell({.kind = EventKind::run_begun, .run = run_.run(), .round = run_.closed_round(), .text = to_text(options_.clients)});
   }
 
   void hear_refusal(const wire::Refused& refused) {
     events_.say("the server refuses the message of client " + std::to_string(refused.client()) + " in round " +
                 std::to_string(refused.round()) + ": " + refused.reason());
-    tell({.kind = Kind::refused, .run = run_.run(), .round = refused.round(), .client = refused.client(), .text = refused.reason()});
+    tell({.kind = EventKind::refused, .run = run_.run(), .round = refused.round(), .client = refused.client(), .text = refused.reason()});
   }
 
   // Calls a function on the thread of computing.
@@ -302,6 +302,6 @@ class Session {
 
 }  // namespace
 
-JoinResult join_server(const JoinOptions& options, const JoinEvents& events) { return Session(options, events).play(); }
+JoinResult join_server(const JoinOptions& options, const JoinEvents& events) { return JoiningPeer(options, events).play(); }
 
 }  // namespace fl::net

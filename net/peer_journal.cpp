@@ -33,13 +33,13 @@ std::uint64_t checksum_of(const RecordHead& head, std::span<const std::byte> con
   return Hash64().add_value(head.size).add_value(head.round).add_value(head.before).add(content).value();
 }
 
-void append(Bytes& to, std::span<const std::byte> bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
+void append_bytes(Bytes& to, std::span<const std::byte> bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
 Bytes bytes_of(const RoundRecord& record) {
   Bytes bytes(sizeof(RecordHead));
   for (const Frame& frame : record.frames) {
-    append(bytes, head_of_frame(frame.header, frame.payload.size()));
-    append(bytes, frame.payload);
+    append_bytes(bytes, head_of_frame(frame.header, frame.payload.size()));
+    append_bytes(bytes, frame.payload);
   }
   RecordHead head{.size = bytes.size() - sizeof(RecordHead), .round = record.round, .before = record.before};
   head.checksum = checksum_of(head, std::span(bytes).subspan(sizeof head));
@@ -132,8 +132,8 @@ void PeerJournal::write_identity() {
   std::uint64_t checksum = hash64_of(bytes), size = bytes.size() + 2 * sizeof(std::uint64_t);
   Bytes all(sizeof size);
   std::memcpy(all.data(), &size, sizeof size);
-  append(all, bytes);
-  append(all, std::as_bytes(std::span(&checksum, 1)));
+  append_bytes(all, bytes);
+  append_bytes(all, std::as_bytes(std::span(&checksum, 1)));
   write_atomically(file(kRounds), all, *options_.system);
 }
 

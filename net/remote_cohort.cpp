@@ -17,12 +17,12 @@ namespace fl::net {
 
 namespace {
 
-using Kind = Expected::Kind;
+using AnswerKind = Expected::Kind;
 
 // Messages may be that much longer than a dense vector, and this much more (docs/protocol.md).
 constexpr std::uint64_t kMostDense = 4, kMostHeader = 64 * 1024;
 
-std::vector<Expected> each(Kind kind, std::uint32_t round, int phase, std::span<const std::uint32_t> clients) {
+std::vector<Expected> each(AnswerKind kind, std::uint32_t round, int phase, std::span<const std::uint32_t> clients) {
   std::vector<Expected> frames;
   for (const std::uint32_t client : clients) frames.push_back({kind, round, static_cast<std::uint32_t>(phase), client});
   return frames;
@@ -155,10 +155,10 @@ void RemoteCohort<T>::find_hosts() {
 // Nobody waits for clients that are absent; what they send all the same is late.
 template <class T>
 void RemoteCohort<T>::expect_phase(int phase) {
-  std::vector<Expected> frames = each(Kind::update, open_.round, phase, open_.cohort);
-  const auto add = [&](Kind kind) { std::ranges::copy(each(kind, open_.round, 0, open_.cohort), std::back_inserter(frames)); };
-  if (open_.is_measured && phase == request_.method.exchange.num_phases() - 1) add(Kind::norms);
-  if (asks_for_moves(phase)) add(Kind::sums);
+  std::vector<Expected> frames = each(AnswerKind::update, open_.round, phase, open_.cohort);
+  const auto add = [&](AnswerKind kind) { std::ranges::copy(each(kind, open_.round, 0, open_.cohort), std::back_inserter(frames)); };
+  if (open_.is_measured && phase == request_.method.exchange.num_phases() - 1) add(AnswerKind::norms);
+  if (asks_for_moves(phase)) add(AnswerKind::sums);
   std::vector<std::uint8_t> required;
   for (std::size_t i = 0; i < frames.size(); ++i) required.push_back(open_.is_absent[i % open_.cohort.size()] != 0 ? 0 : 1);
   const bool chooses = phase == 0 && request_.cohort.enough > 0;
@@ -311,7 +311,7 @@ void RemoteCohort<T>::close_round(const RoundView<T>&, std::span<const std::uint
   if (asks) {
     std::vector<std::uint8_t> required;
     for (const std::uint8_t is_absent : open_.is_absent) required.push_back(is_absent != 0 ? 0 : 1);
-    hub_.expect(each(Kind::memory, open_.round, 0, open_.cohort), required);
+    hub_.expect(each(AnswerKind::memory, open_.round, 0, open_.cohort), required);
   }
   const auto slots =
       slot_bytes(request_.shared, request_.run.statistics, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast_at_close; });

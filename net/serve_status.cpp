@@ -3,24 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "net/client_ranges.hpp"
 #include "net/metrics_text.hpp"
+#include "net/status_json.hpp"
 
 namespace fl::net {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Type = MetricsText::Type;
-
-// Infinity is a text, as in the data of the report.
-Json number(double value) {
-  if (std::isnan(value)) return nullptr;
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  return value;
-}
 
 std::uint64_t clients_of(const PeerFacts& peer) { return peer.clients.empty() ? 0 : num_clients(parse_client_ranges(peer.clients)); }
 
@@ -51,8 +43,8 @@ Json json_of(const RunRecord& record) {
           {"rounds", record.rounds},
           {"bits_up", record.bits_up},
           {"bits_down", record.bits_down},
-          {"train_loss", number(record.train_loss)},
-          {"test_accuracy", number(record.test_accuracy)},
+          {"train_loss", json_number(record.train_loss)},
+          {"test_accuracy", json_number(record.test_accuracy)},
           {"message", shortened(record.message)}};
 }
 
@@ -64,8 +56,8 @@ Json json_of(const RunCurve& curve) {
                {"bits_down", Json::array()}};
   for (const CurvePoint& point : curve.points()) {
     json["round"].push_back(point.round);
-    json["train_loss"].push_back(number(point.train_loss));
-    json["test_accuracy"].push_back(number(point.test_accuracy));
+    json["train_loss"].push_back(json_number(point.train_loss));
+    json["test_accuracy"].push_back(json_number(point.test_accuracy));
     json["bits_up"].push_back(point.bits_up);
     json["bits_down"].push_back(point.bits_down);
   }
@@ -179,7 +171,7 @@ std::string ServeStatus::json(double now_s) const {
                {"outcome", end_.outcome},
                {"message", shortened(end_.message)},
                {"seconds", (end_.outcome.empty() ? now_s : ended_s_) - began_s_},
-               {"seconds_left", number(seconds_left())},
+               {"seconds_left", json_number(seconds_left())},
                {"runs", totals_.runs},
                {"runs_ended", totals_.ended},
                {"bits_up", totals_.bits_up},
@@ -195,8 +187,8 @@ std::string ServeStatus::json(double now_s) const {
                  {"refused", playing_.refused},
                  {"bits_up", playing_.bits_up},
                  {"bits_down", playing_.bits_down},
-                 {"train_loss", number(playing_.train_loss)},
-                 {"test_accuracy", number(playing_.test_accuracy)}};
+                 {"train_loss", json_number(playing_.train_loss)},
+                 {"test_accuracy", json_number(playing_.test_accuracy)}};
   json["curve"] = json_of(playing_.curve);
   json["clients_hosted"] = hosted_by(peers_);
   json["peers"] = Json::array();
@@ -208,7 +200,7 @@ std::string ServeStatus::json(double now_s) const {
   for (const auto& [reason, times] : counts_.refused) json["refused"].push_back({{"reason", shortened(reason)}, {"times", times}});
   json["ended"] = Json::array();
   for (const RunRecord& record : ended_) json["ended"].push_back(json_of(record));
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 std::string ServeStatus::metrics(double now_s) const {

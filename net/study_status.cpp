@@ -2,28 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "net/metrics_text.hpp"
+#include "net/status_json.hpp"
 
 namespace fl::net {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Type = MetricsText::Type;
 
 constexpr std::array<const char*, kCellStates> kStateNames = {"pending", "running", "done", "diverged", "failed", "interrupted"};
 constexpr std::string_view kStateLetters = "prdvfi";
-
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
-// Infinity is a text, as in the data of the report.
-Json number(double value) {
-  if (std::isnan(value)) return nullptr;
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  return value;
-}
 
 double number_in(const Json& json) {
   if (json.is_number()) return json.get<double>();
@@ -66,44 +56,44 @@ const char* to_string(CellState state) { return kStateNames[static_cast<std::siz
 
 namespace study_event {
 
-std::string stage(const std::string& text) { return dump({{"event", "stage"}, {"text", text}}); }
+std::string stage(const std::string& text) { return json_text({{"event", "stage"}, {"text", text}}); }
 
 std::string begun(const StudyShown& study) {
-  return dump({{"event", "begun"},
-               {"command", study.command},
-               {"name", study.name},
-               {"folder", study.folder},
-               {"workers", study.workers},
-               {"titles", study.titles},
-               {"states", letters_of(study.states)},
-               {"rounds", study.rounds}});
+  return json_text({{"event", "begun"},
+                    {"command", study.command},
+                    {"name", study.name},
+                    {"folder", study.folder},
+                    {"workers", study.workers},
+                    {"titles", study.titles},
+                    {"states", letters_of(study.states)},
+                    {"rounds", study.rounds}});
 }
 
-std::string began(std::size_t cell, std::uint64_t worker) { return dump({{"event", "began"}, {"cell", cell}, {"worker", worker}}); }
+std::string began(std::size_t cell, std::uint64_t worker) { return json_text({{"event", "began"}, {"cell", cell}, {"worker", worker}}); }
 
 std::string reached(std::size_t cell, std::uint64_t round, double train_loss, double test_accuracy) {
-  return dump({{"event", "reached"},
-               {"cell", cell},
-               {"round", round},
-               {"train_loss", number(train_loss)},
-               {"test_accuracy", number(test_accuracy)}});
+  return json_text({{"event", "reached"},
+                    {"cell", cell},
+                    {"round", round},
+                    {"train_loss", json_number(train_loss)},
+                    {"test_accuracy", json_number(test_accuracy)}});
 }
 
 std::string ended(std::size_t cell, const RunRecord& record) {
-  return dump({{"event", "ended"},
-               {"cell", cell},
-               {"state", std::string(1, letter(state_of(record.status)))},
-               {"rounds", record.rounds},
-               {"train_loss", number(record.train_loss)},
-               {"test_accuracy", number(record.test_accuracy)},
-               {"seconds", number(record.seconds)},
-               {"bits_up", record.bits_up},
-               {"bits_down", record.bits_down},
-               {"message", shortened(record.message)}});
+  return json_text({{"event", "ended"},
+                    {"cell", cell},
+                    {"state", std::string(1, letter(state_of(record.status)))},
+                    {"rounds", record.rounds},
+                    {"train_loss", json_number(record.train_loss)},
+                    {"test_accuracy", json_number(record.test_accuracy)},
+                    {"seconds", json_number(record.seconds)},
+                    {"bits_up", record.bits_up},
+                    {"bits_down", record.bits_down},
+                    {"message", shortened(record.message)}});
 }
 
 std::string closed(const StatusEnd& end) {
-  return dump({{"event", "closed"}, {"outcome", end.outcome}, {"message", shortened(end.message)}});
+  return json_text({{"event", "closed"}, {"outcome", end.outcome}, {"message", shortened(end.message)}});
 }
 
 }  // namespace study_event
@@ -213,9 +203,9 @@ std::string StudyStatus::json(double now_s) const {
                 {"title", study_.titles[run.cell]},
                 {"status", to_string(run.state)},
                 {"rounds", run.rounds},
-                {"train_loss", number(run.train_loss)},
-                {"test_accuracy", number(run.test_accuracy)},
-                {"seconds", number(run.seconds)},
+                {"train_loss", json_number(run.train_loss)},
+                {"test_accuracy", json_number(run.test_accuracy)},
+                {"seconds", json_number(run.seconds)},
                 {"message", run.message}};
   };
   Json json = {{"kind", "sweep"},
@@ -227,7 +217,7 @@ std::string StudyStatus::json(double now_s) const {
                {"outcome", end_.outcome},
                {"message", end_.message},
                {"seconds", (end_.outcome.empty() ? now_s : ended_s_) - began_s_},
-               {"seconds_left", number(seconds_left(now_s))},
+               {"seconds_left", json_number(seconds_left(now_s))},
                {"rounds_ended", totals_.rounds},
                {"bits_up", totals_.bits_up},
                {"bits_down", totals_.bits_down},
@@ -245,17 +235,17 @@ std::string StudyStatus::json(double now_s) const {
                                {"title", study_.titles[worker.cell]},
                                {"round", worker.round},
                                {"rounds", study_.rounds[worker.cell]},
-                               {"train_loss", number(worker.train_loss)},
-                               {"test_accuracy", number(worker.test_accuracy)}});
+                               {"train_loss", json_number(worker.train_loss)},
+                               {"test_accuracy", json_number(worker.test_accuracy)}});
   }
   json["ended"] = Json::array();
   for (const Ended& run : ended_) json["ended"].push_back(json_of(run));
   json["problems"] = Json::array();
   for (const Ended& run : problems_) json["problems"].push_back(json_of(run));
-  return dump(json);
+  return json_text(json);
 }
 
-std::string StudyStatus::titles_json() const { return dump({{"titles", study_.titles}}); }
+std::string StudyStatus::titles_json() const { return json_text({{"titles", study_.titles}}); }
 
 std::string StudyStatus::metrics(double now_s) const {
   MetricsText metrics;

@@ -19,7 +19,6 @@ namespace fl::net {
 
 namespace {
 
-constexpr const char* kKey = "--certs";
 constexpr const char* kClientsUri = "urn:fedbits:clients:";
 constexpr off_t kMostFileBytes = off_t{64} << 20;  // a list of revoked certificates has about 40 bytes for each
 
@@ -44,17 +43,18 @@ class FileBytes {
  public:
   FileBytes(const std::filesystem::path& file, bool is_secret) {
     const Descriptor open(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-    if (open.number() < 0) throw key_error(kKey, "cannot read " + file.string() + ": " + last_system_error());
+    if (open.number() < 0) throw key_error(kCertificatesKey, "cannot read " + file.string() + ": " + last_system_error());
     struct stat status {};
     if (::fstat(open.number(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size > kMostFileBytes)
-      throw key_error(kKey, file.string() + " has to be a regular file of at most 64 MiB");
+      throw key_error(kCertificatesKey, file.string() + " has to be a regular file of at most 64 MiB");
     if (is_secret && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-      throw key_error(kKey, "other users can access the key " + file.string() + "; chmod 600 " + file.string() + " makes it private");
+      throw key_error(kCertificatesKey,
+                      "other users can access the key " + file.string() + "; chmod 600 " + file.string() + " makes it private");
     bytes_.resize(static_cast<std::size_t>(status.st_size));
     std::size_t have = 0;
     while (have < bytes_.size()) {
       const ssize_t read = ::read(open.number(), bytes_.data() + have, bytes_.size() - have);
-      if (read <= 0) throw key_error(kKey, "cannot read " + file.string());
+      if (read <= 0) throw key_error(kCertificatesKey, "cannot read " + file.string());
       have += static_cast<std::size_t>(read);
     }
   }
@@ -75,7 +75,7 @@ template <class T, class Read>
 Openssl<T> read_pem(const std::filesystem::path& file, bool is_secret, const char* kind, const Read& read) {
   const FileBytes bytes(file, is_secret);
   Openssl<T> object(read(bytes.bio().get()));
-  if (!object) throw key_error(kKey, file.string() + " is not " + kind + " in PEM form (" + openssl_reason() + ")");
+  if (!object) throw key_error(kCertificatesKey, file.string() + " is not " + kind + " in PEM form (" + openssl_reason() + ")");
   return object;
 }
 

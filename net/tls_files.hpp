@@ -48,6 +48,7 @@ struct CertificateFolder {
 };
 inline constexpr const char* kAuthorityName = "ca";
 inline constexpr const char* kServerName = "server";
+inline constexpr const char* kCertificatesKey = "--certs";  // that ConfigErrors name
 
 // Returns the reason of OpenSSL's last error on this thread, and forgets it.
 [[nodiscard]] std::string openssl_reason();

@@ -28,7 +28,6 @@ namespace fs = std::filesystem;
 namespace ssl = asio::ssl;
 using asio::ip::tcp;
 
-constexpr const char* kKey = "--certs";
 constexpr std::size_t kRecordBytes = 16384;  // of TLS, without its header
 
 // What handshakes of one side need.
@@ -46,11 +45,11 @@ void use_own_certificate(SSL_CTX* context, const CertificateFolder& files, const
   const Certificate own = read_certificate(files.certificate(name));
   const PrivateKey key = read_key(files.key(name));
   if (X509_cmp_current_time(X509_get0_notAfter(own.get())) < 0)
-    throw key_error(kKey,
+    throw key_error(kCertificatesKey,
                     files.certificate(name).string() + " has expired (" + end_text(*own) + "); fedbits certs renew makes another one");
   if (SSL_CTX_use_certificate(context, own.get()) != 1 || SSL_CTX_use_PrivateKey(context, key.get()) != 1 ||
       SSL_CTX_check_private_key(context) != 1)
-    throw key_error(kKey, files.key(name).string() + " is not the key of " + files.certificate(name).string());
+    throw key_error(kCertificatesKey, files.key(name).string() + " is not the key of " + files.certificate(name).string());
 }
 
 std::shared_ptr<Credentials> load_credentials(const CertificateFolder& files, const std::string& name) {
@@ -62,7 +61,7 @@ std::shared_ptr<Credentials> load_credentials(const CertificateFolder& files, co
   std::error_code error;
   if (is_server || fs::exists(files.revoked(), error)) made->revoked = read_revocation_list(files.revoked());
   if (made->revoked && X509_CRL_verify(made->revoked.get(), X509_get0_pubkey(authority.get())) != 1)
-    throw key_error(kKey, files.revoked().string() + " is not signed by " + files.certificate(kAuthorityName).string());
+    throw key_error(kCertificatesKey, files.revoked().string() + " is not signed by " + files.certificate(kAuthorityName).string());
   use_own_certificate(context, files, name);
 
   X509_STORE* store = SSL_CTX_get_cert_store(context);
@@ -84,7 +83,7 @@ class CredentialSource {
  public:
   // Throws ConfigError if the folder's files cannot be used.
   CredentialSource(const fs::path& folder, std::string name) : files_{folder}, name_(std::move(name)) {
-    if (!fs::is_directory(folder)) throw key_error(kKey, folder.string() + " is no folder; fedbits certs init creates one");
+    if (!fs::is_directory(folder)) throw key_error(kCertificatesKey, folder.string() + " is no folder; fedbits certs init creates one");
     stamp_ = stamp();
     credentials_ = load_credentials(files_, name_);
   }

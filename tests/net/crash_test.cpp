@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kRounds = 14;  // of test::text_of()
+constexpr std::uint64_t kScenarioRounds = 14;  // of test::text_of()
 
 // What happens to a run over the network.
 struct Trouble {
@@ -50,7 +50,7 @@ std::string join_with_stops(std::uint16_t port, const std::string& ids, const fs
         last = event.round;
       };
       // Nobody stops at the end, when the server may be gone before the next process is there.
-      events.goes_on = [&] { return trouble.peers_stop_every == 0 || closed < trouble.peers_stop_every || last > kRounds - 2; };
+      events.goes_on = [&] { return trouble.peers_stop_every == 0 || closed < trouble.peers_stop_every || last > kScenarioRounds - 2; };
       is_done = !net::join_server(options, events).was_stopped;
     }
   } catch (const std::exception& error) {

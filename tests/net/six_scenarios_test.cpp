@@ -12,7 +12,7 @@
 namespace fl {
 namespace {
 
-using Kind = net::wire::Header::KindCase;
+using FrameKind = net::wire::Header::KindCase;
 
 const std::string kMushrooms = "[data]\nname = 'mushrooms'\nrows = 200\n[partition]\nkind = 'shuffled'\nclients = 7\n";
 const std::string kClasses =
@@ -78,11 +78,11 @@ void expect_ledger_is_on_the_wire(const RunResult& result, const test::WireLog& 
   EXPECT_GT(down, 0U);
   EXPECT_LT(log.up.cut_bytes, 7 * 16);
   EXPECT_EQ(log.down.cut_bytes, 0U);
-  EXPECT_EQ(8 * (log.up.bytes - log.up.cut_bytes - 8 * log.up.frames - log.up.header_bytes - log.up.payload_of({Kind::kMemory})), up);
-  EXPECT_EQ(8 * (log.down.bytes - 8 * log.down.frames - log.down.header_bytes - log.down.payload_of({Kind::kAssignment})), down);
-  EXPECT_EQ(8 * log.up.payload_of({Kind::kUpdate}), up);
-  EXPECT_EQ(8 * log.down.payload_of({Kind::kOpen, Kind::kMean, Kind::kClose}), down);
-  EXPECT_EQ(8 * (counts.payload_bytes_in - log.up.payload_of({Kind::kMemory})), up);
+  EXPECT_EQ(8 * (log.up.bytes - log.up.cut_bytes - 8 * log.up.frames - log.up.header_bytes - log.up.payload_of({FrameKind::kMemory})), up);
+  EXPECT_EQ(8 * (log.down.bytes - 8 * log.down.frames - log.down.header_bytes - log.down.payload_of({FrameKind::kAssignment})), down);
+  EXPECT_EQ(8 * log.up.payload_of({FrameKind::kUpdate}), up);
+  EXPECT_EQ(8 * log.down.payload_of({FrameKind::kOpen, FrameKind::kMean, FrameKind::kClose}), down);
+  EXPECT_EQ(8 * (counts.payload_bytes_in - log.up.payload_of({FrameKind::kMemory})), up);
 }
 
 TEST_P(SixScenarios, OverTcpAndTlsAreTheSimulatedOnes) {
