@@ -14,7 +14,7 @@
 #include "fl_core/message/payload_ops.hpp"
 #include "tests/gpu/gpu_there.hpp"
 #include "tests/gpu/messages.hpp"
-#include "tests/gpu/operator_outcome.hpp"
+#include "tests/gpu/operator_outcome.cuh"
 #include "tests/support/sanitized.hpp"
 
 namespace fl {
