@@ -26,6 +26,9 @@
 #include "tests/fl_core/cpu/op_cases.hpp"
 #include "tests/gpu/same_messages.hpp"
 #include "tests/support/sanitized.hpp"
+#if defined(FL_CUDA_EMULATOR)
+#include "tests/emulator/block.hpp"
+#endif
 
 namespace fl::test {
 
@@ -98,6 +101,9 @@ class Room {
 
   // Makes it ready for a case with K vectors of P numbers and L remembered ones.
   void prepare(const ParityBlock<T>& block, std::size_t L) {
+#if defined(FL_CUDA_EMULATOR)
+    const emulator::DeviceAccess once;  // instead of one for each buffer, which takes longer than filling it
+#endif
     messages.resize(std::max<std::size_t>(messages.size(), block.K));
     if (keeps_rooms()) {
       for (Payload<T>& message : messages) poison(message);
