@@ -137,7 +137,8 @@ TEST_F(GpuInputs, HaveOneToFourTerms) {
   const auto compare = [](const OperatorCase& tested, auto block) {
     for (const Scope& scope : scopes_of(block.P))
       for (block.num_terms = 1; block.num_terms <= 4; ++block.num_terms)
-        expect_same(where_of(tested, Pattern::uniform, block, scope, StateRule::residual).with(std::to_string(block.num_terms) + " terms"),
+        expect_same(where_of(tested, Pattern::uniform, block, scope, StateRule::residual)
+                        .with(std::to_string(block.num_terms) + (block.num_terms == 1 ? " term" : " terms")),
                     tested, scope, StateRule::residual, block);
   };
   for (const char* name : {"identity", "qsgd", "ef_sign", "hard_threshold", "random_k"})
