@@ -9,16 +9,15 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "compressors/conversation.hpp"
 #include "fl_core/config/registry.hpp"
+#include "fl_core/memory/cuda/memory.hpp"
 #include "fl_core/memory/workspace.hpp"
 #include "fl_core/ops/cuda/check.cuh"
 #include "fl_core/ops/cuda/payload_copy.hpp"
@@ -88,10 +87,7 @@ ParityBlock<T> make_block(Pattern pattern, std::uint32_t K, std::size_t P) {
 }
 
 // Returns whether memory is kept from case to case.
-[[nodiscard]] inline bool keeps_rooms() {
-  const char* pool = std::getenv("FEDBITS_CUDA_POOL");
-  return !kSanitized && (pool == nullptr || std::string_view(pool) != "off");
-}
+[[nodiscard]] inline bool keeps_rooms() { return !kSanitized && cuda::pools_memory(); }
 
 // The memory of one device in which cases are computed, one after another.
 template <class T>
