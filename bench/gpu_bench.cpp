@@ -200,7 +200,7 @@ void latency() {
   const double s = seconds_of(5, [] {
     std::vector<Payload<float>> messages(kMessages);
     for (Payload<float>& message : messages) {
-      message.place_on(Device::managed);
+      message.place_on(Device::cuda);
       message.counts.resize_discard(10);
       message.index.resize_discard(1000);
       message.value.resize_discard(1000);

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "bench/gpu_numbers.hpp"
 #include "compressors/conversation.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/memory/buffer.hpp"
-#include "fl_core/random/random.hpp"
 
 namespace fl::bench {
 
@@ -61,6 +61,7 @@ struct Operator {
   };
 }
 
+// K clients with vectors of P numbers and their messages, all in the GPU's own memory.
 class Cohort {
  public:
   Cohort(std::uint32_t clients, std::size_t parameters)
@@ -71,20 +72,15 @@ class Cohort {
         error_(K * P, Device::cuda),
         gradient_(K * P, Device::cuda),
         messages_(K) {
-    std::vector<float> row(P);
-    for (std::uint32_t k = 0; k < K; ++k) {
-      for (std::size_t j = 0; j < P; ++j) {
-        const std::uint64_t bits = hash64(k, j);  // approximately normal: the sum of four uniform numbers
-        row[j] = static_cast<float>((bits & 0xFFFF) + (bits >> 16 & 0xFFFF) + (bits >> 32 & 0xFFFF) + (bits >> 48)) * 0x1p-16f - 2;
-      }
-      copy_bytes(gradient_.data() + k * P, Device::cuda, row.data(), Device::cpu, P * sizeof(float), nullptr);
-      ids_.push_back(k);
-      rows_.push_back(&messages_[k]);
-      messages_[k].place_on(Device::managed);
-    }
     exec_.device = Device::cuda;
     exec_.stream = stream_.get();
     exec_.workspace = &workspace_;
+    draw_operands(exec_, gradient_.data(), K, P);
+    for (std::uint32_t k = 0; k < K; ++k) {
+      ids_.push_back(k);
+      rows_.push_back(&messages_[k]);
+      messages_[k].place_on(Device::cuda);
+    }
   }
   void restore() { copy_bytes(error_.data(), Device::cuda, gradient_.data(), Device::cuda, K * P * sizeof(float), stream_.get()); }
   void compress(Compressor<float>& op, const Scope& scope) {

@@ -39,5 +39,6 @@ set(FL_CUDA_OPTIONS --fmad=false ${FL_CUDA_WERROR} "SHELL:-diag-suppress 554"
   "SHELL:-Xcompiler -ffp-contract=off,-Wall,-Wextra${host_options}")
 if(FL_BUNDLE)
   list(APPEND FL_CUDA_OPTIONS "SHELL:-Xfatbin -compress-all")  # a third of the size; the driver unpacks a kernel when it is loaded
+  list(APPEND FL_CUDA_OPTIONS -lineinfo)                       # source lines for compute-sanitizer and ncu; the code is the same
 endif()
 set(FL_CUDA_RUNTIME CUDA::cudart_static)

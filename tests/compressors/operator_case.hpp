@@ -26,6 +26,13 @@ inline Options compressor_options(const std::string& name, const std::vector<std
   return options;
 }
 
+// Returns an operator with the options that are set, for failures: "operator top_k(ratio = 0.1)".
+[[nodiscard]] inline std::string operator_text(const std::string& name, const std::vector<std::pair<std::string, Value>>& fields = {}) {
+  std::string text;
+  for (const auto& [key, value] : fields) text += (text.empty() ? "" : ", ") + key + " = " + to_string(value);
+  return "operator " + name + (text.empty() ? "" : "(" + text + ")");
+}
+
 template <class T>
 std::unique_ptr<Compressor<T>> make_compressor(const std::string& name, const std::vector<std::pair<std::string, Value>>& fields = {}) {
   return make_part<Compressor<T>>("compressor", name, compressor_options(name, fields), Device::cpu, kPrecisionOf<T>);

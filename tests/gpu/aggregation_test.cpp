@@ -4,14 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cmath>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "fl_core/ops/cuda/payload_copy.hpp"
 #include "server/aggregator.hpp"
+#include "tests/compressors/operator_case.hpp"
 #include "tests/gpu/gpu_there.hpp"
 #include "tests/gpu/messages.hpp"
 
@@ -19,9 +18,9 @@ namespace fl {
 namespace {
 
 using test::compressed;
-using test::in_each_order;
-using test::no_gpu;
 using test::Pattern;
+using test::same_numbers;
+using test::Where;
 
 // A cohort's messages as the host has them, and where a GPU reaches them. Clients may be absent (null) or silent.
 template <class T>
@@ -48,13 +47,6 @@ bool has_device_form(const Payload<T>& message) {
   return message.positions != Positions::factors && message.rest == nullptr;
 }
 
-// Two NaN are the same whatever their payload, which processors choose differently.
-bool same_bytes(const std::vector<double>& a, const std::vector<double>& b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](double x, double y) {
-           return (std::isnan(x) && std::isnan(y)) || std::memcmp(&x, &y, sizeof x) == 0;
-         });
-}
-
 template <class T>
 std::vector<double> sum_by(Aggregator<T>& aggregator, std::span<const Payload<T>* const> messages, const Cohort<T>& cohort,
                            const Scope& scope, std::size_t length) {
@@ -63,19 +55,31 @@ std::vector<double> sum_by(Aggregator<T>& aggregator, std::span<const Payload<T>
   return sum;
 }
 
+// Returns the description of a sum of the messages of K clients that take turns among operators.
 template <class T>
-void expect_same_sums(const Cohort<T>& cohort, const Scope& scope, std::size_t length) {
+Where where_of(const std::string& what, Pattern pattern, std::size_t K, const Scope& scope, std::size_t length) {
+  Where where = test::of_vectors<T>(what, pattern, static_cast<std::uint32_t>(K), scope);
+  where.P = length;
+  return where;
+}
+
+template <class T>
+void expect_same_sums(const Where& where, const Cohort<T>& cohort, const Scope& scope, std::size_t length) {
   ThreadPool pool(1);
   Aggregator<T> aggregator(pool);
   const std::vector<double> expected = sum_by<T>(aggregator, cohort.on_host, cohort, scope, length);
   const bool wants_device = std::all_of(cohort.on_host.begin(), cohort.on_host.end(),
                                         [](const auto* m) { return m == nullptr || m->silent || has_device_form(*m); });
-  in_each_order([&] {
+  test::in_each_order(where, [&](const Where& here) {
     std::vector<double> sum(length, -1.0);
-    EXPECT_EQ(make_device_aggregation<T>()->sum(cohort.on_device, cohort.weights, scope, sum), wants_device);
-    EXPECT_TRUE(same_bytes(wants_device ? sum : std::vector<double>(length, -1.0), wants_device ? expected : sum));
+    EXPECT_EQ(make_device_aggregation<T>()->sum(cohort.on_device, cohort.weights, scope, sum), wants_device) << here.what;
+    if (wants_device)
+      EXPECT_TRUE(same_numbers(here, "sum", expected, sum));
+    else
+      EXPECT_TRUE(same_numbers(here.between("before", "after"), "sum that is left to the host", std::vector<double>(length, -1.0), sum));
   });
-  EXPECT_TRUE(same_bytes(sum_by<T>(aggregator, cohort.on_device, cohort, scope, length), expected));
+  EXPECT_TRUE(
+      same_numbers(where.with("by the aggregator"), "sum", expected, sum_by<T>(aggregator, cohort.on_device, cohort, scope, length)));
 }
 
 class GpuAggregation : public testing::TestWithParam<std::string> {
@@ -86,12 +90,10 @@ class GpuAggregation : public testing::TestWithParam<std::string> {
   template <class T>
   void compare(Pattern pattern, std::uint32_t K, std::size_t P) {
     for (Scope scope : test::message_scopes(P)) {
-      SCOPED_TRACE(testing::Message() << GetParam() << ", pattern " << static_cast<int>(pattern) << ", K = " << K << ", segments "
-                                      << scope.segments.size() << ", " << sizeof(T) << " bytes");
       Cohort<T> cohort(compressed<T>(GetParam(), scope, pattern, K));
       if (K > 1) cohort.silence(K / 2);
       if (K > 3) cohort.refuse(K - 2);
-      expect_same_sums(cohort, scope, P);
+      expect_same_sums(where_of<T>("sum of messages of " + test::operator_text(GetParam()), pattern, K, scope, P), cohort, scope, P);
     }
   }
 };
@@ -109,24 +111,32 @@ INSTANTIATE_TEST_SUITE_P(Operators, GpuAggregation, testing::ValuesIn(test::devi
 
 // ---- what no operator alone sends ----
 
+using Names = std::vector<std::string>;
+
 // Clients take turns among the operators.
 template <class T>
-Cohort<T> mixed(const std::vector<std::string>& names, Scope& scope, std::uint32_t K) {
+Cohort<T> mixed(const Names& names, Scope& scope, std::uint32_t K) {
   std::vector<Payload<T>> messages;
   std::vector<std::vector<Payload<T>>> by_operator;
   for (const std::string& name : names) by_operator.push_back(compressed<T>(name, scope, Pattern::uniform, K));
   for (std::uint32_t k = 0; k < K; ++k) messages.push_back(std::move(by_operator[k % names.size()][k]));
   return Cohort<T>(std::move(messages));
 }
+template <class T>
+Where where_of(const Names& names, std::size_t K, const Scope& scope, std::size_t length) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return where_of<T>("sum of messages of the operators " + text + " by turns", Pattern::uniform, K, scope, length);
+}
 
 TEST(GpuAggregationOrder, GroupsOfClientsAreJoinedAsOnTheCpu) {
   if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   for (const std::uint32_t K : {64u, 65u, 128u, 200u, 450u, 700u, 1100u}) {
-    SCOPED_TRACE(testing::Message() << "K = " << K);
     Scope scope = test::model_scope(77);
-    Cohort<float> cohort = mixed<float>({"identity", "top_k", "qsgd"}, scope, K);
+    const Names names = {"identity", "top_k", "qsgd"};
+    Cohort<float> cohort = mixed<float>(names, scope, K);
     for (std::uint32_t k = 5; k < K; k += 11) cohort.refuse(k);
-    expect_same_sums(cohort, scope, 77);
+    expect_same_sums(where_of<float>(names, K, scope, 77), cohort, scope, 77);
   }
 }
 
@@ -135,11 +145,11 @@ TEST(GpuAggregationOrder, GroupsOfClientsAreJoinedAsOnTheCpu) {
 TEST(GpuAggregationOrder, CohortsOfListsAreAddedInLargeParts) {
   if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   for (const std::uint32_t K : {3u, 70u, 300u}) {
-    SCOPED_TRACE(testing::Message() << "K = " << K);
     Scope scope = test::bucket_scope(20011, 700, true);
-    Cohort<float> cohort = mixed<float>({"top_k", "random_k", "hard_threshold"}, scope, K);
+    const Names names = {"top_k", "random_k", "hard_threshold"};
+    Cohort<float> cohort = mixed<float>(names, scope, K);
     for (std::uint32_t k = 1; k < K; k += 9) cohort.refuse(k);
-    expect_same_sums(cohort, scope, 20011);
+    expect_same_sums(where_of<float>(names, K, scope, 20011), cohort, scope, 20011);
   }
 }
 
@@ -175,7 +185,9 @@ TEST(GpuAggregationOrder, EntriesOfListsAreFoundWhereverTheyLie) {
                                            {50000, 1, 1},
                                            {0, 1, 50001}})
     lists.push_back(list_of<double>(kLength, first, step, count));
-  expect_same_sums(Cohort<double>(std::move(lists)), test::model_scope(kLength), kLength);
+  const std::size_t K = lists.size();
+  expect_same_sums(where_of<double>("sum of lists of positions", Pattern::uniform, K, test::model_scope(kLength), kLength),
+                   Cohort<double>(std::move(lists)), test::model_scope(kLength), kLength);
 }
 
 // Buckets of one size lie together in a part, with a scale each.
@@ -183,11 +195,13 @@ TEST(GpuAggregationOrder, BucketsOfAnySizeHaveTheirOwnScales) {
   if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   for (const std::size_t bucket : {4u, 66u, 100u, 256u, 512u, 1000u, 1024u, 1028u, 3000u}) {
     for (const bool excludes : {false, true}) {
-      SCOPED_TRACE(testing::Message() << "buckets of " << bucket << (excludes ? ", something excluded" : ""));
+      const std::string buckets = "buckets of " + std::to_string(bucket) + (excludes ? ", something excluded" : "");
       Scope scope = test::bucket_scope(5003, bucket, excludes);
-      expect_same_sums(mixed<float>({"qsgd", "ef_sign", "one_bit", "sketchml", "natural_dithering", "stc", "scaled_integer"}, scope, 20),
-                       scope, 5003);
-      expect_same_sums(mixed<double>({"qsgd"}, scope, 19), scope, 5003);
+      const Names names = {"qsgd", "ef_sign", "one_bit", "sketchml", "natural_dithering", "stc", "scaled_integer"};
+      const Cohort<float> many = mixed<float>(names, scope, 20);
+      expect_same_sums(where_of<float>(names, 20, scope, 5003).with(buckets), many, scope, 5003);
+      const Cohort<double> one = mixed<double>({"qsgd"}, scope, 19);
+      expect_same_sums(where_of<double>(Names{"qsgd"}, 19, scope, 5003).with(buckets), one, scope, 5003);
     }
   }
 }
@@ -195,16 +209,18 @@ TEST(GpuAggregationOrder, BucketsOfAnySizeHaveTheirOwnScales) {
 TEST(GpuAggregationOrder, KindsOfMessagesMayTakeTurns) {
   if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   Scope scope = test::bucket_scope(4999, 700, true);
-  const Cohort<double> cohort = mixed<double>({"identity", "top_k", "random_k", "ef_sign", "qsgd", "stc"}, scope, 25);
-  expect_same_sums(cohort, scope, 4999);
+  const Names names = {"identity", "top_k", "random_k", "ef_sign", "qsgd", "stc"};
+  const Cohort<double> cohort = mixed<double>(names, scope, 25);
+  expect_same_sums(where_of<double>(names, 25, scope, 4999), cohort, scope, 4999);
 }
 
 TEST(GpuAggregationOrder, VectorsOfTheirOwnShapeHaveOneSegment) {
   if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   const Scope scope = test::bucket_scope(500, 100, true);
   Scope own = test::model_scope(2077);
-  const Cohort<float> cohort = mixed<float>({"identity", "top_k", "qsgd"}, own, 7);
-  expect_same_sums(cohort, scope, 2077);
+  const Names names = {"identity", "top_k", "qsgd"};
+  const Cohort<float> cohort = mixed<float>(names, own, 7);
+  expect_same_sums(where_of<float>(names, 7, scope, 2077), cohort, scope, 2077);
 }
 
 TEST(GpuAggregationOrder, WhatHasNoDeviceFormIsTheHosts) {
@@ -213,7 +229,8 @@ TEST(GpuAggregationOrder, WhatHasNoDeviceFormIsTheHosts) {
   std::vector<Payload<float>> messages = compressed<float>("identity", scope, Pattern::uniform, 3);
   messages[2].rest = std::make_unique<Payload<float>>();
   cuda::copy_payload(messages[1], *messages[2].rest, nullptr);
-  expect_same_sums(Cohort<float>(std::move(messages)), scope, 301);
+  const Where where = where_of<float>(Names{"identity"}, 3, scope, 301);
+  expect_same_sums(where.with("the last has a rest"), Cohort<float>(std::move(messages)), scope, 301);
 
   Cohort<float> decoded(compressed<float>("top_k", scope, Pattern::uniform, 3));
   decoded.on_device[1] = decoded.on_host[1];
@@ -222,8 +239,9 @@ TEST(GpuAggregationOrder, WhatHasNoDeviceFormIsTheHosts) {
   EXPECT_THAT(sum, testing::Each(-1.0));
   ThreadPool pool(1);
   Aggregator<float> aggregator(pool);
-  EXPECT_TRUE(same_bytes(sum_by<float>(aggregator, decoded.on_device, decoded, scope, 301),
-                         sum_by<float>(aggregator, decoded.on_host, decoded, scope, 301)));
+  EXPECT_TRUE(same_numbers(where_of<float>(Names{"top_k"}, 3, scope, 301).with("one message on the host"), "sum",
+                           sum_by<float>(aggregator, decoded.on_host, decoded, scope, 301),
+                           sum_by<float>(aggregator, decoded.on_device, decoded, scope, 301)));
 }
 
 TEST(GpuAggregationOrder, NobodyWhoSpeaksIsZero) {

@@ -2,7 +2,6 @@
 // a receiver computes them. Skipped without a GPU; the emulator takes threads in both orders.
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,11 +13,13 @@
 #include "tests/fl_core/cpu/op_cases.hpp"
 #include "tests/gpu/gpu_there.hpp"
 #include "tests/gpu/messages.hpp"
+#include "tests/gpu/same_messages.hpp"
 
 namespace fl {
 namespace {
 
 using test::Pattern;
+using test::Where;
 using Settings = std::vector<std::pair<std::string, Value>>;
 
 struct CodeCase {
@@ -97,42 +98,22 @@ class CodeBlock {
   std::vector<Payload<T>> messages_;
 };
 
-template <class U>
-bool same_bytes(const U& a, const U& b) {
-  return a.size() == b.size() && (a.size() == 0 || std::memcmp(a.data(), b.data(), a.size() * sizeof(a.data()[0])) == 0);
-}
-template <class T>
-void expect_same_messages(const std::vector<Payload<T>>& a, const std::vector<Payload<T>>& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t k = 0; k < a.size(); ++k)
-    for (const auto& [x, y] : {std::pair(&a[k], &b[k]), std::pair(&a[k].on_wire(), &b[k].on_wire())}) {
-      EXPECT_EQ(x->values, y->values);
-      EXPECT_EQ(x->positions, y->positions);
-      EXPECT_EQ(x->num_sent, y->num_sent);
-      EXPECT_EQ(x->level_width, y->level_width);
-      EXPECT_TRUE(x->values != WireValue::levels || x->level_format == y->level_format);
-      EXPECT_TRUE(same_bytes(x->value, y->value)) << "values of message " << k;
-      EXPECT_TRUE(same_bytes(x->level_bytes, y->level_bytes)) << "levels of message " << k;
-      EXPECT_TRUE(same_bytes(x->index, y->index)) << "positions of message " << k;
-    }
-}
-
 class GpuCodes : public testing::TestWithParam<CodeCase> {
  protected:
   template <class T>
   static void compare(const Scope& scope, Pattern pattern, StateRule rule) {
-    SCOPED_TRACE(testing::Message() << "pattern " << static_cast<int>(pattern) << ", P = " << scope.P << ", segments "
-                                    << scope.segments.size() << ", rule " << static_cast<int>(rule) << ", " << sizeof(T) << " bytes");
+    const Where where = test::of_vectors<T>(test::operator_text(GetParam().name, GetParam().settings), pattern, 2, scope)
+                            .with("rule " + std::string(test::to_string(rule)));
     CodeBlock<T> cpu(Device::cpu, GetParam(), scope, pattern, 2), received(Device::cpu, GetParam(), scope, pattern, 2);
     cpu.compress(rule);
     received.receive(cpu);
-    test::in_each_order([&] {
+    test::in_each_order(where, [&](const Where& here) {
       CodeBlock<T> gpu(Device::cuda, GetParam(), scope, pattern, 2), receiver(Device::cuda, GetParam(), scope, pattern, 2);
       gpu.compress(rule);
-      expect_same_messages(cpu.messages(), gpu.messages());
-      EXPECT_TRUE(same_bytes(cpu.state(), gpu.state())) << "state";
+      EXPECT_TRUE(same_messages(here, cpu.messages(), gpu.messages()));
+      EXPECT_TRUE(same_words(here, "state", cpu.state(), gpu.state()));
       receiver.receive(gpu);
-      expect_same_messages(received.messages(), receiver.messages());
+      EXPECT_TRUE(same_messages(here.with("as received"), received.messages(), receiver.messages()));
     });
   }
 };

@@ -11,21 +11,31 @@
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/registry.hpp"
 #include "tests/fl_core/cpu/op_cases.hpp"
+#include "tests/gpu/first_difference.hpp"
 #if defined(FL_CUDA_EMULATOR)
 #include "tests/emulator/block.hpp"
 #endif
 
 namespace fl::test {
 
-// Calls `check` with threads in ascending and, emulated, in descending order.
-inline void in_each_order(const std::function<void()>& check) {
-  check();
+// Calls `check` with threads in ascending and, emulated, in descending order, which its argument says.
+inline void in_each_order(const Where& where, const std::function<void(const Where&)>& check) {
+  check(where);
 #if defined(FL_CUDA_EMULATOR)
-  SCOPED_TRACE("threads in descending order");
   emulator::set_order(emulator::Order::descending);
-  check();
+  check(where.with("threads in descending order"));
   emulator::set_order(emulator::Order::ascending);
 #endif
+}
+
+[[nodiscard]] inline std::string segments_text(const Scope& scope) {
+  return std::to_string(scope.segments.size()) + (scope.segments.size() == 1 ? " segment" : " segments");
+}
+
+// Returns the description of a block of K vectors of type T, which is compressed or was.
+template <class T>
+[[nodiscard]] Where of_vectors(const std::string& what, Pattern pattern, std::uint32_t K, const Scope& scope) {
+  return {.what = what, .pattern = to_string(pattern), .K = K, .P = scope.P, .precision = kPrecisionName<T>, .more = segments_text(scope)};
 }
 
 // Returns the messages that an operator makes of K vectors.

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "clients/device_room.hpp"
 #include "clients/nn/module.hpp"
+#include "tests/gpu/first_difference.hpp"
 #include "tests/gpu/gpu_there.hpp"
 #include "tests/support/run_scenario.hpp"
 
@@ -65,14 +65,10 @@ template <class T>
 void expect_same_training(const std::string& layers, const std::string& precision, double tolerance) {
   const std::string text = own_layer_study(layers, precision);
   const auto on_cpu = own_layer_model<T>(text, Device::cpu), on_gpu = own_layer_model<T>(text, Device::cuda);
-  ASSERT_EQ(on_cpu.size(), on_gpu.size());
-  double off = 0, size = 0;
-  for (std::size_t j = 0; j < on_cpu.size(); ++j) {
-    off += std::pow(static_cast<double>(on_gpu[j]) - static_cast<double>(on_cpu[j]), 2);
-    size += std::pow(static_cast<double>(on_cpu[j]), 2);
-  }
-  EXPECT_LT(std::sqrt(off / size), tolerance) << layers;
-  EXPECT_EQ(on_gpu, own_layer_model<T>(text, Device::cuda)) << layers;
+  const test::Where where{.what = "layers " + layers, .P = on_cpu.size(), .precision = precision, .more = "4 rounds"};
+  EXPECT_TRUE(near_vectors(where, "model", on_cpu, on_gpu, tolerance));
+  EXPECT_TRUE(
+      same_words(where.between("the first time", "the second time"), "model of the GPU", on_gpu, own_layer_model<T>(text, Device::cuda)));
 }
 
 TEST(GpuOwnLayer, TrainsOnBothDevices) {

@@ -6,47 +6,34 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <iterator>
-#include <memory>
-#include <numeric>
 #include <string>
 #include <vector>
 
-#include "compressors/conversation.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/message/payload_ops.hpp"
-#include "fl_core/ops/cuda/payload_copy.hpp"
-#include "tests/compressors/operator_case.hpp"
-#include "tests/fl_core/cpu/op_cases.hpp"
 #include "tests/gpu/gpu_there.hpp"
+#include "tests/gpu/messages.hpp"
+#include "tests/gpu/operator_outcome.cuh"
 #include "tests/support/sanitized.hpp"
-#if defined(FL_CUDA_EMULATOR)
-#include "tests/emulator/block.hpp"
-#endif
 
 namespace fl {
 namespace {
 
+using test::compress_on;
+using test::make_block;
+using test::OperatorCase;
+using test::Outcome;
+using test::ParityBlock;
 using test::Pattern;
+using test::Settings;
+using test::Where;
 
 #if defined(FL_CUDA_EMULATOR)
 constexpr bool kEmulated = true;
 #else
 constexpr bool kEmulated = false;
 #endif
-
-using Settings = std::vector<std::pair<std::string, Value>>;
-
-// An operator with some of its options.
-struct OperatorCase {
-  std::string label, name;
-  Settings settings;
-  // Many small kernels, one segment after another: emulated on short vectors alone.
-  [[nodiscard]] bool is_slow() const { return name == "accordion" || name == "lgreco" || name == "induced"; }
-};
-void PrintTo(const OperatorCase& c, std::ostream* out) { *out << c.label; }
 
 // { kind = name, key = value, ... }
 Value part(const char* name, const Settings& settings = {}) {
@@ -62,150 +49,6 @@ Value list_of(Value::List values) {
   return value;
 }
 
-// The results of one device for a block of clients, copied to the host.
-template <class T>
-struct Outcome {
-  std::vector<Payload<T>> messages;  // [rounds * phases * K]
-  std::vector<T> state;              // [K,P]
-  std::vector<T> memory;             // [K,L]
-};
-
-// One block of clients: K x P inputs, p = 1 * e + 0.5 * g, the state written over e. With more terms, those of other clients' g as well.
-template <class T>
-struct ParityBlock {
-  std::uint32_t K;
-  std::size_t P;
-  std::vector<T> e, g;  // [K,P]
-  std::vector<std::uint32_t> clients, rows;
-  int num_terms = 2;
-};
-
-template <class T>
-ParityBlock<T> make_block(Pattern pattern, std::uint32_t K, std::size_t P) {
-  ParityBlock<T> block{K, P, {}, {}, {}, {}, 2};
-  for (std::uint32_t k = 0; k < K; ++k) {
-    const RandomStream stream(7, k, 0);
-    for (std::size_t j = 0; j < P; ++j) {
-      block.e.push_back(test::number<T>(pattern, stream.bits(2 * j), j));
-      block.g.push_back(test::number<T>(pattern, stream.bits(2 * j + 1), j));
-    }
-    block.clients.push_back(100 + 3 * k);
-    block.rows.push_back(K - 1 - k);
-  }
-  return block;
-}
-
-template <class U>
-Buffer<U> place(const std::vector<U>& values, Device device) {
-  Buffer<U> buffer(values.size(), device);
-  copy_bytes(buffer.data(), device, values.data(), Device::cpu, values.size() * sizeof(U));
-  return buffer;
-}
-
-// Numbers of a device, on the host.
-template <class U>
-std::vector<U> fetch(const Buffer<U>& buffer) {
-  std::vector<U> values(buffer.size());
-  if (!values.empty()) copy_bytes(values.data(), Device::cpu, buffer.data(), buffer.device(), values.size() * sizeof(U));
-  return values;
-}
-
-// One round, or two where something is remembered; the mean of a phase is the first client's message.
-template <class T>
-Outcome<T> compress_on(Device device, const OperatorCase& tested, const Scope& wanted, StateRule rule, const ParityBlock<T>& block) {
-  const auto op =
-      make_part<Compressor<T>>("compressor", tested.name, test::compressor_options(tested.name, tested.settings), device, kPrecisionOf<T>);
-  const Scope scope = op->adapt(wanted);
-  op->check(scope);
-  Workspace workspace(device);
-  Exec exec;
-  exec.device = device;
-  exec.workspace = &workspace;
-  Buffer<T> e = place(block.e, device), g = place(block.g, device);
-  const Buffer<std::uint32_t> rows = place(block.rows, device);
-  Affine<T> input;
-  input.add(T(1), BatchView<const T>{e.data(), rows.data(), block.K, block.P, block.P});
-  if (block.num_terms > 1) input.add(T(0.5), BatchView<const T>{g.data(), nullptr, block.K, block.P, block.P});
-  while (input.num_terms < block.num_terms)
-    input.add(T(-0.3) * T(input.num_terms), BatchView<const T>{g.data(), rows.data(), block.K, block.P, block.P});
-  const std::size_t L = op->client_state_size(scope);
-  Buffer<T> before(block.K * L, device), after(block.K * L, device);
-  std::vector<T> estimate(block.P);
-  Conversation<T> conversation(*op, scope, 42);
-
-  Outcome<T> outcome;
-  std::vector<Payload<T>> messages(block.K);
-  std::vector<Payload<T>*> pointers;
-  for (Payload<T>& message : messages) pointers.push_back(&message);
-  for (std::uint32_t round = 3; round < (L > 0 ? 5u : 4u); ++round) {
-    for (conversation.open(round); !conversation.is_over();) {
-      conversation.send(exec,
-                        {.clients = block.clients,
-                         .input = input,
-                         .state = {rule, {e.data(), rows.data(), block.K, block.P, block.P}},
-                         .remembered = {before.data(), rows.data(), block.K, L, L},
-                         .remember = {after.data(), rows.data(), block.K, L, L}},
-                        pointers);
-      for (const Payload<T>& message : messages) cuda::copy_payload(message, outcome.messages.emplace_back(), nullptr);
-      const Payload<T>& first = *(outcome.messages.end() - block.K);
-      std::vector<T> mean(first.length);
-      if (conversation.num_phases() > 1) std::copy_n(first.value.data(), first.num_sent, mean.begin());
-      conversation.receive(mean, estimate);
-    }
-    before.swap(after);
-  }
-  outcome.state = fetch(e);
-  outcome.memory = fetch(before);
-  return outcome;
-}
-
-// Two NaN are the same whatever their payload, which processors choose differently.
-template <class U>
-bool same_bytes(const U* a, const U* b, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) {
-    if constexpr (std::is_floating_point_v<U>)
-      if (std::isnan(a[i]) && std::isnan(b[i])) continue;
-    const void *of_a = a + i, *of_b = b + i;
-    if (std::memcmp(of_a, of_b, sizeof(U)) != 0) return false;
-  }
-  return true;
-}
-template <class U>
-bool same_bytes(const Buffer<U>& a, const Buffer<U>& b) {
-  return a.size() == b.size() && same_bytes(a.data(), b.data(), a.size());
-}
-
-template <class T>
-void expect_same(const Payload<T>& a, const Payload<T>& b) {
-  ASSERT_EQ(a.num_sent, b.num_sent);
-  EXPECT_EQ(a.length, b.length);
-  EXPECT_EQ(a.positions, b.positions);
-  EXPECT_EQ(a.values, b.values);
-  EXPECT_EQ(a.level_width, b.level_width);
-  EXPECT_TRUE(same_bytes(a.counts, b.counts)) << "counts";
-  EXPECT_TRUE(same_bytes(a.index, b.index)) << "positions";
-  EXPECT_TRUE(same_bytes(a.value, b.value)) << "values";
-  EXPECT_TRUE(same_bytes(a.level_bytes, b.level_bytes)) << "levels";
-  EXPECT_TRUE(same_bytes(a.scale, b.scale)) << "scales";
-  EXPECT_TRUE(same_bytes(a.excluded, b.excluded)) << "excluded values";
-  ASSERT_EQ(a.rest == nullptr, b.rest == nullptr);
-  if (a.rest != nullptr) expect_same(*a.rest, *b.rest);
-  ASSERT_EQ(&a.on_wire() == &a, &b.on_wire() == &b);
-  if (&a.on_wire() != &a) expect_same(a.on_wire(), b.on_wire());
-}
-
-template <class T>
-void expect_same(const Outcome<T>& cpu, const Outcome<T>& gpu) {
-  ASSERT_EQ(cpu.messages.size(), gpu.messages.size());
-  for (std::size_t k = 0; k < cpu.messages.size(); ++k) {
-    SCOPED_TRACE(testing::Message() << "message " << k);
-    expect_same(cpu.messages[k], gpu.messages[k]);
-  }
-  EXPECT_TRUE(same_bytes(cpu.state.data(), gpu.state.data(), cpu.state.size())) << "state";
-  ASSERT_EQ(cpu.memory.size(), gpu.memory.size());
-  EXPECT_TRUE(same_bytes(cpu.memory.data(), gpu.memory.data(), cpu.memory.size())) << "memory";
-}
-
 // A model of P parameters with two layers, in the scopes that an operator may be asked for.
 std::vector<Scope> scopes_of(std::size_t P) {
   LayerTable table;
@@ -218,29 +61,47 @@ std::vector<Scope> scopes_of(std::size_t P) {
   return scopes;
 }
 
-class GpuParity : public testing::TestWithParam<OperatorCase> {
+Where where_of(const OperatorCase& tested, Pattern pattern, const auto& block, const Scope& scope, StateRule rule) {
+  using T = typename std::decay_t<decltype(block.e)>::value_type;
+  return test::of_vectors<T>(tested.text(), pattern, block.K, scope).with("rule " + std::string(test::to_string(rule)));
+}
+
+// Compares the GPU with the CPU on one block.
+template <class T>
+void expect_same(const Where& where, const OperatorCase& tested, const Scope& scope, StateRule rule, const ParityBlock<T>& block) {
+  EXPECT_TRUE(
+      same_outcome(where, compress_on(Device::cpu, tested, scope, rule, block), compress_on(Device::cuda, tested, scope, rule, block)));
+}
+
+// Suites whose cases share their memory.
+class GpuOperators : public testing::Test {
  protected:
+  static void TearDownTestSuite() { test::release_rooms(); }
   void SetUp() override {
     if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   }
+};
+class GpuInputs : public GpuOperators {};
+class GpuLongVectors : public GpuOperators {};
+
+class GpuParity : public GpuOperators, public testing::WithParamInterface<OperatorCase> {
+ protected:
   template <class T>
   void compare(Pattern pattern, std::uint32_t K, std::size_t P) {
     const ParityBlock<T> block = make_block<T>(pattern, K, P);
     for (const Scope& scope : scopes_of(P))
       for (const StateRule rule : {StateRule::none, StateRule::residual, StateRule::zero_where_sent}) {
         if (rule == StateRule::zero_where_sent && GetParam().name == "stc") continue;
-        SCOPED_TRACE(testing::Message() << GetParam().label << ", pattern " << static_cast<int>(pattern) << ", K = " << K << ", P = " << P
-                                        << ", segments " << scope.segments.size() << ", rule " << static_cast<int>(rule));
         if (kEmulated && (P > kLongestEmulated || GetParam().is_slow() || test::kSanitized) && rule != StateRule::residual) continue;
         const Outcome<T> cpu = compress_on(Device::cpu, GetParam(), scope, rule, block);
-        expect_same(cpu, compress_on(Device::cuda, GetParam(), scope, rule, block));
-#if defined(FL_CUDA_EMULATOR)
-        if (rule != StateRule::residual) continue;
-        emulator::set_order(emulator::Order::descending);
-        SCOPED_TRACE("threads in descending order");
-        expect_same(cpu, compress_on(Device::cuda, GetParam(), scope, rule, block));
-        emulator::set_order(emulator::Order::ascending);
-#endif
+        const auto check = [&](const Where& where) {
+          EXPECT_TRUE(same_outcome(where, cpu, compress_on(Device::cuda, GetParam(), scope, rule, block)));
+        };
+        const Where where = where_of(GetParam(), pattern, block, scope, rule);
+        if (rule == StateRule::residual)
+          test::in_each_order(where, check);
+        else
+          check(where);
       }
   }
   // Emulated threads are slow: long vectors only with an error memory, and under the sanitizers a few sizes and patterns.
@@ -272,16 +133,13 @@ TEST_P(GpuParity, SameBytesOnNastyNumbers) {
   }
 }
 
-TEST(GpuInputs, HaveOneToFourTerms) {
-  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
+TEST_F(GpuInputs, HaveOneToFourTerms) {
   const auto compare = [](const OperatorCase& tested, auto block) {
     for (const Scope& scope : scopes_of(block.P))
-      for (block.num_terms = 1; block.num_terms <= 4; ++block.num_terms) {
-        SCOPED_TRACE(testing::Message() << tested.label << ", P = " << block.P << ", terms " << block.num_terms << ", segments "
-                                        << scope.segments.size());
-        const auto cpu = compress_on(Device::cpu, tested, scope, StateRule::residual, block);
-        expect_same(cpu, compress_on(Device::cuda, tested, scope, StateRule::residual, block));
-      }
+      for (block.num_terms = 1; block.num_terms <= 4; ++block.num_terms)
+        expect_same(where_of(tested, Pattern::uniform, block, scope, StateRule::residual)
+                        .with(std::to_string(block.num_terms) + (block.num_terms == 1 ? " term" : " terms")),
+                    tested, scope, StateRule::residual, block);
   };
   for (const char* name : {"identity", "qsgd", "ef_sign", "hard_threshold", "random_k"})
     for (const std::size_t P : {516, 2051}) {
@@ -292,8 +150,7 @@ TEST(GpuInputs, HaveOneToFourTerms) {
 
 // Rotations in several passes, of segments that are powers of two and of others, odd and even; thresholds of several clients and segments
 // that come to their end after different numbers of corrections, or never.
-TEST(GpuLongVectors, RotationsAndSampledThresholdsHaveTheSameBytes) {
-  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
+TEST_F(GpuLongVectors, RotationsAndSampledThresholdsHaveTheSameBytes) {
   LayerTable table;
   table.layers = {{"first", 0, 16384, 1},
                   {"second", 16384, 10001, 1},
@@ -315,12 +172,9 @@ TEST(GpuLongVectors, RotationsAndSampledThresholdsHaveTheSameBytes) {
   for (const OperatorCase& tested : cases)
     for (const Pattern pattern : {Pattern::uniform, Pattern::ties, Pattern::sparse})
       for (const Scope& scope : {make_scope(table, ScopeKind::tensor, 0, {"third"}), make_scope(table, ScopeKind::model, 0, {})}) {
-        SCOPED_TRACE(testing::Message() << tested.label << ", pattern " << static_cast<int>(pattern) << ", segments "
-                                        << scope.segments.size());
         const ParityBlock<float> block = make_block<float>(pattern, 3, scope.P);
         const StateRule rule = pattern == Pattern::ties ? StateRule::none : StateRule::residual;
-        const auto cpu = compress_on(Device::cpu, tested, scope, rule, block);
-        expect_same(cpu, compress_on(Device::cuda, tested, scope, rule, block));
+        expect_same(where_of(tested, pattern, block, scope, rule), tested, scope, rule, block);
       }
 }
 
@@ -358,48 +212,35 @@ TEST(GpuRegistry, EveryCompressorExistsOnBothDevices) {
 }
 
 // Operators of matrices, which are decomposed or multiplied: devices differ by rounding alone.
-class GpuMatrices : public testing::TestWithParam<OperatorCase> {
+class GpuMatrices : public GpuOperators, public testing::WithParamInterface<OperatorCase> {
  protected:
-  void SetUp() override {
-    if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
-  }
-  template <class T>
-  static void expect_near(const std::vector<T>& a, const std::vector<T>& b, const char* what) {
-    constexpr double kTolerance = sizeof(T) == sizeof(float) ? 1e-4 : 1e-11;
-    ASSERT_EQ(a.size(), b.size()) << what;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      if ((std::isnan(a[i]) && std::isnan(b[i])) || a[i] == b[i]) continue;
-      ASSERT_NEAR(a[i], b[i], kTolerance) << what << " " << i;
-    }
-  }
   // Two matrices and a vector beside them.
   template <class T>
   static void compare(Pattern pattern, std::uint32_t K, StateRule rule) {
+    constexpr double kTolerance = sizeof(T) == sizeof(float) ? 1e-4 : 1e-11;
     LayerTable table;
     table.layers = {{"weight", 0, 17, 5}, {"bias", 85, 5, 1}, {"head", 90, 4, 6}};
     const Scope wanted = make_scope(table, ScopeKind::tensor, 0, {});
     const ParityBlock<T> block = make_block<T>(pattern, K, wanted.P);
-    SCOPED_TRACE(testing::Message() << "pattern " << static_cast<int>(pattern) << ", K = " << K << ", rule " << static_cast<int>(rule));
+    const Where where = where_of(GetParam(), pattern, block, wanted, rule);
     const auto on = [&](Device device) { return compress_on(device, GetParam(), wanted, rule, block); };
     const Outcome<T> cpu = on(Device::cpu), gpu = on(Device::cuda);
-    expect_near(cpu.state, gpu.state, "state");
-    expect_near(cpu.memory, gpu.memory, "memory");
-    ASSERT_EQ(cpu.messages.size(), gpu.messages.size());
+    EXPECT_TRUE(test::near_numbers(where, "state", cpu.state, gpu.state, kTolerance));
+    EXPECT_TRUE(test::near_numbers(where, "memory", cpu.memory, gpu.memory, kTolerance));
+    EXPECT_TRUE(test::same_words(where, "changes behind the end of state and memory", cpu.behind, gpu.behind));
+    ASSERT_TRUE(test::same_value(where, "number of messages", cpu.messages.size(), gpu.messages.size()));
     for (std::size_t i = 0; i < cpu.messages.size(); ++i) {
       const Payload<T>&a = cpu.messages[i], &b = gpu.messages[i];
-      EXPECT_TRUE(same_bytes(a.counts, b.counts)) << "ranks of message " << i;
+      const std::string of = " of message " + std::to_string(i);
+      EXPECT_TRUE(test::same_words(where, "ranks" + of, a.counts, b.counts));
       if (a.positions == Positions::factors && b.positions == Positions::factors)
-        expect_near(products(a, wanted), products(b, wanted), "products");
+        EXPECT_TRUE(test::near_numbers(where, "products" + of, products(a, wanted), products(b, wanted), kTolerance));
       else
-        expect_near(values(a), values(b), "values");
+        EXPECT_TRUE(test::near_numbers(where, "values" + of, a.value, b.value, kTolerance));
     }
   }
 
  private:
-  template <class T>
-  static std::vector<T> values(const Payload<T>& message) {
-    return {message.value.begin(), message.value.end()};
-  }
   // The signs of factors are arbitrary, their product is not.
   template <class T>
   static std::vector<T> products(const Payload<T>& message, const Scope& wanted) {

@@ -14,6 +14,7 @@
 #include "fl_core/memory/cuda/memory.hpp"
 #include "scenarios/file/part_facts.hpp"
 #include "tests/gpu/gpu_there.hpp"
+#include "tests/gpu/same_runs.hpp"
 #include "tests/support/every_method.hpp"
 #include "tests/support/run_text.hpp"
 #include "tests/support/sanitized.hpp"
@@ -26,6 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::Method;
+using test::Where;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -69,24 +71,17 @@ std::vector<std::string> reasons_of(const std::string& text) {
   return runner.check(parse_cells(text, "test.toml").at(0)).device.needs_managed;
 }
 
-void expect_equal_runs(const RunResult& result, const RunResult& expected) {
-  EXPECT_EQ(result.record.status, RunStatus::done) << result.record.message;
-  EXPECT_EQ(result.record.checksum, expected.record.checksum);
-  EXPECT_EQ(result.record.bits_up, expected.record.bits_up);
-  ASSERT_EQ(result.rows.size(), expected.rows.size());
-  for (std::size_t r = 0; r < result.rows.size(); ++r) ASSERT_TRUE(same_bits(result.rows[r], expected.rows[r])) << "round " << r;
-}
-
 // In the GPU's own memory against managed memory, for blocks of all clients and of `block`.
-void expect_same_in_both(const std::string& text, std::uint32_t block = 2) {
+void expect_same_in_both(const Where& study, const std::string& text, std::uint32_t block = 2) {
   ASSERT_THAT(reasons_of(text), IsEmpty());
   const RunResult expected = run_cell(text, {.threads = 2, .device = Device::cuda, .keeps_managed = true});
   ASSERT_EQ(expected.record.status, RunStatus::done) << expected.record.message;
   for (const std::uint32_t clients : {std::uint32_t{0}, block}) {
-    SCOPED_TRACE("blocks of " + std::to_string(clients));
     (void)cuda::free_bytes_of_device();  // gives managed chunks back, so that none can be used again
     const NoManagedMemory none;
-    expect_equal_runs(run_cell(text, {.threads = 2, .block = clients, .device = Device::cuda}), expected);
+    const Where where = study.with(clients == 0 ? "one block" : "blocks of " + std::to_string(clients));
+    EXPECT_TRUE(same_run(where.between("in managed memory", "in the GPU's own memory"), expected,
+                         run_cell(text, {.threads = 2, .block = clients, .device = Device::cuda})));
   }
 }
 
@@ -144,8 +139,8 @@ TEST_P(GpuOwnMemoryGrid, GivesTheBytesOfManagedMemory) {
     if (problem.label == "cnn" && data_folder().empty()) continue;
     for (const std::string precision : {"float32", "float64"}) {
       if (precision == "float64" && problem.label != "logistic_regression") continue;
-      SCOPED_TRACE(problem.label + " " + precision);
-      expect_same_in_both(grid_text(problem, feedback, operations().at(operation), precision));
+      expect_same_in_both({.what = problem.label + ", feedback " + feedback + ", operator " + operation, .precision = precision},
+                          grid_text(problem, feedback, operations().at(operation), precision));
     }
   }
 }
@@ -187,10 +182,7 @@ TEST_F(GpuOwnMemory, IsEnoughForEverythingAroundARound) {
        grid_text({"", "[data]\nkind = 'quadratics'\nclients = 5\ndimension = 13\n[partition]\nkind = 'natural'\nclients = 5\n",
                   "kind = 'quadratic'"},
                  "ef14", "kind = 'top_k'\nratio = 0.1", "float32", sampled)}};
-  for (const auto& [label, text] : cases) {
-    SCOPED_TRACE(label);
-    expect_same_in_both(text);
-  }
+  for (const auto& [label, text] : cases) expect_same_in_both({.what = label}, text);
 }
 
 TEST_F(GpuOwnMemory, HoldsARunThatStopsAndGoesOn) {
@@ -201,7 +193,6 @@ TEST_F(GpuOwnMemory, HoldsARunThatStopsAndGoesOn) {
   const std::string sampled = "[participation]\nkind = 'uniform'\nclients = 3\n";
   for (const std::string feedback : {"ef14", "ef21"})
     for (const std::string precision : {"float32", "float64"}) {
-      SCOPED_TRACE(feedback + " " + precision);
       const std::string text = grid_text(grid_problems()[1], feedback, "kind = 'top_k'\nratio = 0.1", precision, sampled);
       const MachineOptions plain{.threads = 2, .block = 2, .device = Device::cuda},
           managed{.threads = 2, .device = Device::cuda, .keeps_managed = true};
@@ -211,7 +202,9 @@ TEST_F(GpuOwnMemory, HoldsARunThatStopsAndGoesOn) {
         EXPECT_EQ(run_cell(text, before, plan, 2).record.status, RunStatus::interrupted);
         CheckpointPlan resumed = plan;
         resumed.resume = true;
-        expect_equal_runs(run_cell(text, after, resumed), straight);
+        const Where where{
+            .what = "run with feedback " + feedback, .precision = precision, .on_first = "without a stop", .on_second = "with a stop"};
+        EXPECT_TRUE(same_run(where, straight, run_cell(text, after, resumed)));
         fs::remove(plan.file);
       }
     }
@@ -235,12 +228,14 @@ TEST_F(GpuOwnMemory, PagesStateAndGoesOn) {
                              .paging = {.memory_bytes = 0, .file = {.folder = name, .name = "run", .can_be_kept = true}},
                              .device_bytes = need.round_bytes + need.least_state_bytes};
   const RunResult expected = run_cell(text, whole);
-  expect_equal_runs(run_cell(text, paged), expected);
+  const Where where{.what = "run with state in a page file", .on_first = "in memory", .on_second = "in the file"};
+  EXPECT_TRUE(same_run(where, expected, run_cell(text, paged)));
   CheckpointPlan plan;
   plan.file = fs::path(name) / "run.checkpoint";
   EXPECT_EQ(run_cell(text, paged, plan, 3).record.status, RunStatus::interrupted);
   plan.resume = true;
-  expect_equal_runs(run_cell(text, whole, plan), expected);  // takes all rows of the page file into the GPU's memory
+  EXPECT_TRUE(
+      same_run(where.with("resumed"), expected, run_cell(text, whole, plan)));  // takes all rows of the page file into the GPU's memory
   fs::remove_all(name);
 }
 
@@ -281,7 +276,8 @@ TEST_F(GpuOwnMemory, IsEnoughForEveryFeedbackThatSaysSo) {
       const RunResult expected = run_cell(text, {.threads = 2, .block = 2});
       (void)cuda::free_bytes_of_device();
       const NoManagedMemory none;
-      expect_equal_runs(run_cell(text, {.threads = 2, .block = 3, .device = Device::cuda, .trains_on_cpu = true}), expected);
+      EXPECT_TRUE(test::same_run({.what = "feedback " + kind + ", method " + method.label, .precision = "float32"}, expected,
+                                 run_cell(text, {.threads = 2, .block = 3, .device = Device::cuda, .trains_on_cpu = true})));
       shown.insert(kind);
     }
     EXPECT_EQ(shown.contains(kind), stays);

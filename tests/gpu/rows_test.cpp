@@ -2,8 +2,6 @@
 // messages added to state, weighted sums of rows. Skipped without a GPU; the emulator takes threads in both orders.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstring>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -16,12 +14,15 @@
 #include "fl_core/ops/row_moves.hpp"
 #include "fl_core/ops/row_norms.hpp"
 #include "fl_core/ops/row_sums.hpp"
+#include "tests/compressors/operator_case.hpp"
 #include "tests/gpu/gpu_there.hpp"
 #include "tests/gpu/messages.hpp"
 #include "tests/support/sanitized.hpp"
 
 namespace fl {
 namespace {
+
+using test::Where;
 
 // Rows of K clients in another order than theirs, on the host and where a GPU reaches them.
 template <class T>
@@ -43,7 +44,10 @@ class Rows {
   [[nodiscard]] BatchView<T> there() { return {there_.data(), numbers_there_.data(), K_, P_, stride_}; }
   // As there(), with row numbers of the host's memory.
   [[nodiscard]] BatchView<T> there_by_host() { return {there_.data(), numbers_.data(), K_, P_, stride_}; }
-  [[nodiscard]] bool are_the_same() const { return std::memcmp(here_.data(), there_.data(), here_.size() * sizeof(T)) == 0; }
+  // Compares the rows in memory, [K,stride].
+  [[nodiscard]] testing::AssertionResult are_the_same(const Where& where) const {
+    return same_words(where, "rows with a stride of " + std::to_string(stride_), here_, there_);
+  }
 
  private:
   std::uint32_t K_;
@@ -77,8 +81,9 @@ class Host {
   Workspace workspace_;
 };
 
-bool same_numbers(const std::vector<double>& a, const std::vector<double>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
+template <class T>
+Where of_rows(const std::string& what, std::uint32_t K, std::size_t P) {
+  return {.what = what, .pattern = "uniform", .K = K, .P = P, .precision = test::kPrecisionName<T>};
 }
 
 class GpuMessages : public testing::TestWithParam<std::string> {
@@ -89,8 +94,6 @@ class GpuMessages : public testing::TestWithParam<std::string> {
   template <class T>
   void compare(std::uint32_t K, std::size_t P) {
     for (Scope scope : test::message_scopes(P)) {
-      SCOPED_TRACE(testing::Message() << "K = " << K << ", P = " << P << ", segments " << scope.segments.size() << ", " << sizeof(T)
-                                      << " bytes");
       std::vector<Payload<T>> here = test::compressed<T>(GetParam(), scope, test::Pattern::uniform, K), there(K);
       std::vector<Payload<T>*> on_host, on_device;
       std::vector<const Payload<T>*> some_here, some_there;
@@ -104,7 +107,8 @@ class GpuMessages : public testing::TestWithParam<std::string> {
         some_there.push_back(k == 2 ? nullptr : &there[k]);
       }
       if (!lies_on_device(there[0])) return;
-      test::in_each_order([&] {
+      const Where messages = test::of_vectors<T>("messages of " + test::operator_text(GetParam()), test::Pattern::uniform, K, scope);
+      test::in_each_order(messages, [&](const Where& where) {
         Gpu gpu;
         Host host;
         Rows<T> a(K, P, 5), b(K, P, 6);
@@ -113,16 +117,16 @@ class GpuMessages : public testing::TestWithParam<std::string> {
         std::vector<double> expected(K), norms(K);
         sums_of_squared_errors<T>(host.exec, input_here, scope, on_host, expected);
         sums_of_squared_errors<T>(gpu.exec, input_there, scope, on_device, norms);
-        EXPECT_TRUE(same_numbers(expected, norms));
+        EXPECT_TRUE(same_numbers(where, "sums_of_squared_errors", expected, norms));
         sums_of_squares<T>(host.exec, input_here, expected);
         sums_of_squares<T>(gpu.exec, input_there, norms);
-        EXPECT_TRUE(same_numbers(expected, norms));
+        EXPECT_TRUE(same_numbers(where, "sums_of_squares", expected, norms));
         EXPECT_GT(expected[0], 0);
 
         add_messages<T>(host.exec, some_here, scope, T(0.7), a.here());
         add_messages<T>(gpu.exec, some_there, scope, T(0.7), a.there());
         synchronise(gpu.exec);
-        EXPECT_TRUE(a.are_the_same());
+        EXPECT_TRUE(a.are_the_same(where.with("add_messages")));
       });
     }
   }
@@ -181,7 +185,7 @@ TEST(GpuRows, TakeProductsOfFactors) {
   add_messages<float>(host.exec, on_host, scope, -1.0f, rows.here());
   add_messages<float>(gpu.exec, on_device, scope, -1.0f, rows.there());
   synchronise(gpu.exec);
-  EXPECT_TRUE(rows.are_the_same());
+  EXPECT_TRUE(rows.are_the_same(of_rows<float>("add_messages of factors", kClients, scope.P)));
 }
 
 TEST(GpuRows, AreAddedUpAsOnTheCpu) {
@@ -196,25 +200,25 @@ TEST(GpuRows, AreAddedUpAsOnTheCpu) {
     RowSums<float> sums(pool);
     sums.add(Device::cpu, rows.here(), factor, here);
     sums.add(Device::managed, rows.there_by_host(), factor, there);
-    EXPECT_TRUE(same_numbers(here, there)) << K << " x " << P;
+    EXPECT_TRUE(same_numbers(of_rows<float>("RowSums", K, P), "sum", here, there));
   }
 }
 
 TEST(GpuRows, AreCopiedAndClearedAsOnTheCpu) {
   if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   for (const auto& shape : {std::pair<std::uint32_t, std::size_t>{1, 1}, {7, 3001}, {40, 513}})
-    test::in_each_order([K = shape.first, P = shape.second] {
+    test::in_each_order(of_rows<double>("rows", shape.first, shape.second), [K = shape.first, P = shape.second](const Where& where) {
       Gpu gpu;
       Host host;
       Rows<double> from(K, P, 3), to(K, P, 4);
       copy_rows<double>(host.exec, from.here(), to.here());
       copy_rows<double>(gpu.exec, from.there(), to.there());
       synchronise(gpu.exec);
-      EXPECT_TRUE(to.are_the_same()) << K << " x " << P;
+      EXPECT_TRUE(to.are_the_same(where.with("copy_rows")));
       clear_entries<double>(host.exec, to.here(), P / 3, P);
       clear_entries<double>(gpu.exec, to.there(), P / 3, P);
       synchronise(gpu.exec);
-      EXPECT_TRUE(to.are_the_same()) << K << " x " << P;
+      EXPECT_TRUE(to.are_the_same(where.with("clear_entries")));
       EXPECT_EQ(to.here().row(K - 1)[P - 1], 0);
     });
 }
@@ -222,19 +226,18 @@ TEST(GpuRows, AreCopiedAndClearedAsOnTheCpu) {
 // K vectors of n numbers; a GPU takes one pass over those of up to 4,096 numbers, and three over those of four million.
 template <class T>
 void compare_hadamard(std::size_t K, std::size_t n) {
-  SCOPED_TRACE(testing::Message() << K << " vectors of " << n << ", " << sizeof(T) << " bytes");
   std::vector<T> x(K * n), expected, found(K * n);
   for (std::size_t j = 0; j < x.size(); ++j) x[j] = static_cast<T>(0x1p-20) * static_cast<T>(hash64(9, j) >> 40) - 7;
   expected = x;
   Host host;
   cpu::hadamard_rows(host.exec, expected.data(), K, n);
-  test::in_each_order([&] {
+  test::in_each_order(of_rows<T>("hadamard_rows", static_cast<std::uint32_t>(K), n), [&](const Where& where) {
     Gpu gpu;
     Buffer<T> there(x.size(), Device::cuda);
     copy_bytes(there.data(), Device::cuda, x.data(), Device::cpu, x.size() * sizeof(T), gpu.exec.stream);
     cuda::hadamard_rows(gpu.exec, there.data(), K, n);
     copy_bytes(found.data(), Device::cpu, there.data(), Device::cuda, x.size() * sizeof(T), gpu.exec.stream);
-    EXPECT_EQ(std::memcmp(found.data(), expected.data(), x.size() * sizeof(T)), 0);
+    EXPECT_TRUE(same_words(where, "transformed vectors", expected, found));
   });
 }
 

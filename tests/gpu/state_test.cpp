@@ -11,6 +11,7 @@
 #include "fl_core/state/client_state.hpp"
 #include "fl_core/state/state_pager.hpp"
 #include "tests/gpu/gpu_there.hpp"
+#include "tests/gpu/same_runs.hpp"
 #include "tests/support/every_method.hpp"
 #include "tests/support/run_text.hpp"
 #include "tests/support/sanitized.hpp"
@@ -67,13 +68,17 @@ void play(Table& table, const std::vector<std::uint32_t>& cohort, const std::vec
   }
 }
 
-void expect_same_run(Table& a, Table& b) {
+// Compares all rows of two tables; an empty one stands for zeros. The second one has the whole state in memory.
+void expect_same_tables(const std::string& first, Table& a, Table& b) {
+  const test::Where where{
+      .what = "client state", .K = kClients, .P = kLength, .precision = "float32", .on_first = first, .on_second = "in memory"};
   for (std::uint32_t client = 0; client < kClients; ++client)
     for (const std::string slot : {"error", "shift"}) {
       const std::span<const float> left = a.peek(slot, client);
       const std::vector<float> copy = left.empty() ? std::vector<float>(kLength) : std::vector<float>(left.begin(), left.end());
       const std::span<const float> right = b.peek(slot, client);
-      ASSERT_TRUE(right.empty() ? copy == std::vector<float>(kLength) : std::ranges::equal(copy, right)) << slot << " of " << client;
+      const std::vector<float> zeros(kLength);
+      ASSERT_TRUE(same_words(where, slot + " of client " + std::to_string(client), copy, right.empty() ? std::span(zeros) : right));
     }
 }
 
@@ -97,7 +102,7 @@ TEST_F(GpuState, IsTheSameWherePartOfItIsInAFile) {
     play(*little, cohort, next, round);
     play(*much, cohort, {}, round);
     cohort = next;
-    if (round % 10 == 0) expect_same_run(*little, *much);
+    if (round % 10 == 0) expect_same_tables("in a file in part in round " + std::to_string(round), *little, *much);
   }
   // Checkpoints of them, in tables of their own.
   Archive whole;
@@ -105,7 +110,7 @@ TEST_F(GpuState, IsTheSameWherePartOfItIsInAFile) {
   const auto copy = table_of(paging(false), kNoBound);
   Archive of_whole(whole.bytes());
   copy->persist(of_whole);
-  expect_same_run(*copy, *much);
+  expect_same_tables("in a checkpoint", *copy, *much);
   Archive written;
   little->persist(written);
   little->commit_checkpoint();
@@ -114,7 +119,7 @@ TEST_F(GpuState, IsTheSameWherePartOfItIsInAFile) {
   const auto again = table_of(paging(false), kNoBound);
   Archive read(bytes);
   again->persist(read);
-  expect_same_run(*again, *much);
+  expect_same_tables("in a checkpoint with a file", *again, *much);
 }
 
 TEST_F(GpuState, ThatNoRoundFitsIntoIsRefused) {
@@ -147,15 +152,6 @@ DeviceNeed need_of(const std::string& text, Device device) {
   return runner.check(parse_cells(text, "test.toml").at(0)).device;
 }
 
-void expect_same_run(const RunResult& result, const RunResult& expected) {
-  EXPECT_EQ(result.record.status, RunStatus::done) << result.record.message;
-  EXPECT_EQ(result.record.checksum, expected.record.checksum);
-  ASSERT_EQ(result.rows.size(), expected.rows.size());
-  // Bytes, so that numbers that were not measured are equal. NOLINTBEGIN(bugprone-suspicious-memory-comparison)
-  for (std::size_t r = 0; r < result.rows.size(); ++r) ASSERT_TRUE(same_bits(result.rows[r], expected.rows[r])) << "round " << r;
-  // NOLINTEND(bugprone-suspicious-memory-comparison)
-}
-
 TEST_F(GpuState, OfARunThatHasAShareOfTheGpuIsTheSame) {
   for (const std::string feedback : {"kind = 'ef14'", "kind = 'ef21'"}) {
     const std::string text = text_of(feedback, 30, 5);
@@ -163,13 +159,13 @@ TEST_F(GpuState, OfARunThatHasAShareOfTheGpuIsTheSame) {
     EXPECT_LT(need.least_state_bytes, need.state_bytes / 4);
     const RunResult expected = run(text, {.threads = 2});
     for (const std::uint64_t room : {need.least_state_bytes, need.state_bytes / 2, need.state_bytes})
-      expect_same_run(run(text, {.threads = 2,
-                                 .device = Device::cuda,
-                                 .trains_on_cpu = true,
-                                 .keeps_managed = room == need.least_state_bytes,
-                                 .paging = paging(false),
-                                 .device_bytes = need.round_bytes + room}),
-                      expected);
+      EXPECT_TRUE(test::same_run({.what = "run of feedback " + feedback, .more = std::to_string(room) + " bytes for the state"}, expected,
+                                 run(text, {.threads = 2,
+                                            .device = Device::cuda,
+                                            .trains_on_cpu = true,
+                                            .keeps_managed = room == need.least_state_bytes,
+                                            .paging = paging(false),
+                                            .device_bytes = need.round_bytes + room})));
   }
 }
 
@@ -194,7 +190,8 @@ TEST_F(GpuState, LargerThanTheCardIsTheSame) {
   (void)cuda::free_bytes_of_device();  // gives back what is kept
   const std::size_t before = emulator::taken_bytes();
   const emulator::Card card((before + need.round_bytes + need.state_bytes / 2) * 33 / 32);
-  expect_same_run(run(text, {.threads = 2, .device = Device::cuda, .trains_on_cpu = true, .paging = paging(false)}), expected);
+  EXPECT_TRUE(test::same_run({.what = "run with more state than the card has memory"}, expected,
+                             run(text, {.threads = 2, .device = Device::cuda, .trains_on_cpu = true, .paging = paging(false)})));
   EXPECT_LE(card.most_taken(), before + need.round_bytes + need.state_bytes / 2);
   EXPECT_GT(card.most_taken(), before + need.state_bytes / 4) << "the state is there";
 }

@@ -13,6 +13,7 @@
 #include "compressors/codec/level_coder.hpp"
 #include "compressors/codec/positions.hpp"
 #include "fl_core/ops/cuda/payload_copy.hpp"
+#include "tests/compressors/operator_case.hpp"
 #include "tests/gpu/gpu_there.hpp"
 #include "tests/gpu/messages.hpp"
 
@@ -20,9 +21,9 @@ namespace fl {
 namespace {
 
 using codec::Channel;
-using test::in_each_order;
-using test::no_gpu;
 using test::Pattern;
+using test::same_value;
+using test::Where;
 
 template <class T>
 std::vector<Payload<T>> on_device(const std::vector<Payload<T>>& messages) {
@@ -35,18 +36,20 @@ std::vector<Payload<T>> on_device(const std::vector<Payload<T>>& messages) {
   return there;
 }
 
+// Compares the counts of one message, as a host reads it and as the GPU has counted it.
 template <class T>
-void expect_tally(const Payload<T>& message, const Channel<T>& counted) {
+void expect_tally(const Where& where, const Payload<T>& message, const Channel<T>& counted) {
   const Scope& scope = *counted.scope;
   const bool counts_levels = message.values == WireValue::levels && message.num_sent > 0 && message.rest == nullptr &&
                              codec::num_levels(message.level_format) <= codec::kMostDirect && !message.silent;
-  EXPECT_EQ(!counted.tally.levels.empty(), counts_levels);
+  EXPECT_TRUE(same_value(where, "whether levels are counted", counts_levels, !counted.tally.levels.empty()));
   const bool counts_positions = message.positions == Positions::list && message.num_sent > 0 && message.rest == nullptr && !message.silent;
-  EXPECT_EQ(!counted.tally.positions.empty(), counts_positions);
+  EXPECT_TRUE(same_value(where, "whether positions are counted", counts_positions, !counted.tally.positions.empty()));
   const Channel<T> read{&message, &scope, {}, counted.levels};
-  EXPECT_EQ(codec::encoded_bits<T>({&counted, 1}), codec::encoded_bits<T>({&read, 1}));
-  EXPECT_EQ(codec::entropy_bits(*counted.payload, scope, counted.tally), codec::entropy_bits(message, scope));
-  EXPECT_EQ(codec::is_finite(*counted.payload, scope, counted.tally), codec::is_finite(message, scope));
+  EXPECT_TRUE(same_value(where, "encoded_bits", codec::encoded_bits<T>({&read, 1}), codec::encoded_bits<T>({&counted, 1})));
+  EXPECT_TRUE(
+      same_value(where, "entropy_bits", codec::entropy_bits(message, scope), codec::entropy_bits(*counted.payload, scope, counted.tally)));
+  EXPECT_TRUE(same_value(where, "is_finite", codec::is_finite(message, scope), codec::is_finite(*counted.payload, scope, counted.tally)));
 }
 
 // A receiver of these messages knows the formats of their levels.
@@ -58,17 +61,15 @@ MessageLevels known_of(const Payload<T>& message) {
 }
 
 template <class T>
-void expect_same_bits(const std::vector<Payload<T>>& messages, const Scope& scope) {
+void expect_same_bits(const Where& where, const std::vector<Payload<T>>& messages, const Scope& scope) {
   const std::vector<Payload<T>> there = on_device(messages);
-  in_each_order([&] {
+  test::in_each_order(where, [&](const Where& here) {
     const auto tally = codec::make_device_tally<T>();
     std::vector<Channel<T>> channels;
     for (const Payload<T>& message : there) channels.push_back({&message.on_wire(), &scope, {}, known_of(message.on_wire())});
     tally->count(channels);
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-      SCOPED_TRACE(testing::Message() << "client " << i);
-      expect_tally(messages[i].on_wire(), channels[i]);
-    }
+    for (std::size_t i = 0; i < messages.size(); ++i)
+      expect_tally(here.with("message " + std::to_string(i)), messages[i].on_wire(), channels[i]);
   });
 }
 
@@ -78,11 +79,9 @@ TEST_P(GpuTally, GivesTheBitsOfTheHost) {
   if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   const auto compare = [&]<class T>(T /*of what*/, Pattern pattern, std::size_t P) {
     for (Scope scope : test::message_scopes(P)) {
-      SCOPED_TRACE(testing::Message() << "pattern " << static_cast<int>(pattern) << ", P = " << P << ", segments "
-                                      << scope.segments.size());
       std::vector<Payload<T>> messages = test::compressed<T>(GetParam(), scope, pattern, 3);
       messages[1].silent = true;
-      expect_same_bits(messages, scope);
+      expect_same_bits(test::of_vectors<T>("messages of " + test::operator_text(GetParam()), pattern, 3, scope), messages, scope);
     }
   };
   compare(float(), Pattern::uniform, 5003);
@@ -109,6 +108,11 @@ Payload<float> list_of(const std::vector<std::uint32_t>& positions, std::size_t 
   return message;
 }
 
+// Returns the description of messages with K lists of positions or levels.
+Where of_messages(const std::string& what, std::size_t K, std::size_t length) {
+  return {.what = what, .K = K, .P = length, .precision = "float32"};
+}
+
 // Each kept with probability 1 / every (0: 49 of 50), in runs of `run`.
 std::vector<std::uint32_t> drawn(std::size_t length, std::uint64_t every, std::uint64_t run, std::uint64_t salt) {
   std::vector<std::uint32_t> positions;
@@ -130,7 +134,7 @@ TEST(GpuTallyOfPositions, AreTheHostsForEveryDensityAndShape) {
     positions.resize(count);
     messages.push_back(list_of(positions, kLength));
   }
-  expect_same_bits(messages, test::model_scope(kLength));
+  expect_same_bits(of_messages("lists of positions", messages.size(), kLength), messages, test::model_scope(kLength));
 }
 
 TEST(GpuTallyOfPositions, MayBeFarApart) {
@@ -141,7 +145,7 @@ TEST(GpuTallyOfPositions, MayBeFarApart) {
   std::vector<Payload<float>> messages;
   for (const auto& positions : std::vector<std::vector<std::uint32_t>>{{0, 0xfffffffeU}, {0x80000000U}, {7, 8, 9}, even})
     messages.push_back(list_of(positions, kLength));
-  expect_same_bits(messages, test::model_scope(kLength));
+  expect_same_bits(of_messages("lists of positions far apart", messages.size(), kLength), messages, test::model_scope(kLength));
 }
 
 TEST(GpuTallyOfPositions, OutOfOrderAreLeftToTheHost) {
@@ -192,7 +196,7 @@ TEST(GpuTallyOfLevels, CountsUpToAsManyAsHaveTheirOwnToken) {
     messages.push_back(levels_of(kLength, format, codec::max_level(format) - format.min_level + 1));
     messages.push_back(levels_of(kLength, format, 1));
   }
-  expect_same_bits(messages, test::model_scope(kLength));
+  expect_same_bits(of_messages("levels", messages.size(), kLength), messages, test::model_scope(kLength));
 }
 
 // The largest value, scale and excluded value, and infinity for NaN.
@@ -218,15 +222,18 @@ void expect_magnitudes() {
   const std::vector<Payload<T>> there = on_device(messages);
   std::vector<Channel<T>> channels;
   for (const Payload<T>& message : there) channels.push_back({&message, &scope});
-  in_each_order([&] {
+  Where magnitudes = of_messages("largest magnitudes", messages.size(), kLength);
+  magnitudes.precision = test::kPrecisionName<T>;
+  test::in_each_order(magnitudes, [&](const Where& where) {
     const auto tally = codec::make_device_tally<T>();
     tally->count(channels);
     const double value[] = {1000, T(1e30), kInfinity, kInfinity, 1000, 1000};
     for (std::size_t m = 0; m < channels.size(); ++m) {
       EXPECT_TRUE(channels[m].tally.has_magnitudes);
-      EXPECT_EQ(channels[m].tally.largest_value, value[m]) << m;
-      EXPECT_EQ(channels[m].tally.largest_excluded, m == 4 ? kInfinity : 0) << m;
-      EXPECT_EQ(channels[m].tally.largest_scale, m == 5 ? 7 : 0) << m;
+      const Where message = where.with("message " + std::to_string(m));
+      EXPECT_TRUE(same_value(message, "largest_value", value[m], channels[m].tally.largest_value));
+      EXPECT_TRUE(same_value(message, "largest_excluded", double{m == 4 ? kInfinity : 0}, channels[m].tally.largest_excluded));
+      EXPECT_TRUE(same_value(message, "largest_scale", m == 5 ? 7.0 : 0.0, channels[m].tally.largest_scale));
     }
   });
 }

@@ -19,6 +19,7 @@
 #include "fl_core/ops/cuda/top_k.cuh"
 #include "tests/gpu/gpu_there.hpp"
 #include "tests/gpu/messages.hpp"
+#include "tests/gpu/same_messages.hpp"
 #include "tests/support/sanitized.hpp"
 
 namespace fl {
@@ -26,7 +27,7 @@ namespace {
 
 using cuda::Found;
 using cuda::Way;
-using test::in_each_order;
+using test::Where;
 
 // The kind of vectors, and the effect of their sample.
 enum class SampledInput {
@@ -202,24 +203,27 @@ class Placed {
 };
 
 template <class T>
-void expect_same_answers(const Answer<T>& cpu, const Answer<T>& gpu) {
-  for (std::size_t k = 0; k < cpu.messages.size(); ++k) {
-    const Payload<T>&a = cpu.messages[k], &b = gpu.messages[k];
-    ASSERT_EQ(a.num_sent, b.num_sent) << "client " << k;
-    EXPECT_TRUE(std::ranges::equal(a.counts.span(), b.counts.span())) << "counts of client " << k;
-    EXPECT_TRUE(std::ranges::equal(a.index.span(), b.index.span())) << "positions of client " << k;
-    EXPECT_TRUE(test::same(a.value.data(), b.value.data(), a.num_sent)) << "values of client " << k;
-  }
-  EXPECT_TRUE(test::same(cpu.state.data(), gpu.state.data(), cpu.state.size())) << "state";
+Where where_of(const Selection& c) {
+  std::string counts;
+  for (const std::uint32_t k : c.k) counts += (counts.empty() ? "" : " ") + std::to_string(k);
+  const std::string ties = c.ties == TieRule::all_ties ? "all_ties" : "lowest_index";
+  return {.what = "top_k_rows(k = " + counts + ", ties = " + ties + ")",
+          .pattern = to_string(c.input),
+          .K = c.K,
+          .P = c.scope.P,
+          .precision = test::kPrecisionName<T>,
+          .more = test::segments_text(c.scope) + ", rule " + test::to_string(c.rule) + ", " + std::to_string(c.terms) +
+                  (c.terms == 1 ? " term" : " terms") + (c.in_place ? ", in place" : "")};
 }
 
 template <class T>
 void expect_parity(const Selection& c) {
-  SCOPED_TRACE(testing::Message() << to_string(c.input) << ", K = " << c.K << ", P = " << c.scope.P << ", k = " << c.k[0] << ", terms "
-                                  << c.terms << ", ties " << static_cast<int>(c.ties) << ", rule " << static_cast<int>(c.rule)
-                                  << (c.in_place ? ", in place" : "") << ", " << 8 * sizeof(T) << " bits");
   const Answer<T> cpu = Placed<T>(c, Device::cpu).compress();
-  in_each_order([&] { expect_same_answers(cpu, Placed<T>(c, Device::cuda).compress()); });
+  test::in_each_order(where_of<T>(c), [&](const Where& where) {
+    const Answer<T> gpu = Placed<T>(c, Device::cuda).compress();
+    EXPECT_TRUE(same_messages(where, cpu.messages, gpu.messages));
+    EXPECT_TRUE(same_numbers(where, "state", cpu.state, gpu.state));
+  });
 }
 
 class GpuTopK : public testing::Test {

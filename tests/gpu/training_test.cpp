@@ -12,6 +12,7 @@
 #include "clients/device_evaluation.hpp"
 #include "fl_core/memory/buffer.hpp"
 #include "fl_core/memory/workspace.hpp"
+#include "tests/gpu/first_difference.hpp"
 #include "tests/gpu/gpu_there.hpp"
 #include "tests/support/run_scenario.hpp"
 #include "tests/support/sanitized.hpp"
@@ -22,6 +23,9 @@
 
 namespace fl {
 namespace {
+
+using test::same_words;
+using test::Where;
 
 struct Study {
   std::string label, problem, model, local, more;
@@ -192,13 +196,14 @@ std::vector<T> model_on(Device device, const std::string& text, std::uint32_t ro
   return run.model();
 }
 
-double relative_error(const auto& a, const auto& b) {
-  double off = 0, size = 0;
-  for (std::size_t j = 0; j < a.size(); ++j) {
-    off += std::pow(static_cast<double>(a[j]) - static_cast<double>(b[j]), 2);
-    size += std::pow(static_cast<double>(b[j]), 2);
-  }
-  return std::sqrt(off / size);
+Where of_study(const std::string& label, const std::string& precision, int rounds) {
+  return {.what = "study " + label, .precision = precision, .more = std::to_string(rounds) + (rounds == 1 ? " round" : " rounds")};
+}
+
+// Compares the models of both devices, which differ by rounding.
+template <class T>
+void expect_near_models(const Where& where, const std::string& text, std::uint32_t rounds, double bound) {
+  EXPECT_TRUE(near_vectors(where, "model", model_on<T>(Device::cpu, text, rounds), model_on<T>(Device::cuda, text, rounds), bound));
 }
 
 class GpuTraining : public testing::TestWithParam<Study> {
@@ -223,21 +228,23 @@ class GpuTraining : public testing::TestWithParam<Study> {
 TEST_P(GpuTraining, TakesTheCpusSteps) {
   FL_NEED_DATA_OF(GetParam())
   const std::string single = text_of(GetParam(), "float32"), twice = text_of(GetParam(), "float64");
-  EXPECT_LE(relative_error(model_on<float>(Device::cuda, single, 1), model_on<float>(Device::cpu, single, 1)), 1e-5);
-  EXPECT_LE(relative_error(model_on<double>(Device::cuda, twice, 4), model_on<double>(Device::cpu, twice, 4)), 1e-11);
+  expect_near_models<float>(of_study(GetParam().label, "float32", 1), single, 1, 1e-5);
+  expect_near_models<double>(of_study(GetParam().label, "float64", 4), twice, 4, 1e-11);
 }
 
 TEST_P(GpuTraining, BlocksChangeNothing) {
   FL_NEED_DATA_OF(GetParam())
   const std::string text = text_of(GetParam(), "float32");
   const std::vector<float> whole = model_on<float>(Device::cuda, text, 3);
+  const Where where = of_study(GetParam().label, "float32", 3);
   if (!test::kSanitized) {
-    EXPECT_EQ(model_on<float>(Device::cuda, text, 3), whole);
+    EXPECT_TRUE(same_words(where.between("the first time", "the second time"), "model", whole, model_on<float>(Device::cuda, text, 3)));
   }
-  EXPECT_EQ(model_on<float>(Device::cuda, text, 3, 2), whole);
+  EXPECT_TRUE(same_words(where.between("in one block", "in blocks of 2"), "model", whole, model_on<float>(Device::cuda, text, 3, 2)));
 #if defined(FL_CUDA_EMULATOR)
   emulator::set_order(emulator::Order::descending);
-  EXPECT_EQ(model_on<float>(Device::cuda, text, 3), whole);
+  EXPECT_TRUE(same_words(where.between("with ascending threads", "with descending threads"), "model", whole,
+                         model_on<float>(Device::cuda, text, 3)));
   emulator::set_order(emulator::Order::ascending);
 #endif
 }
@@ -245,8 +252,8 @@ TEST_P(GpuTraining, BlocksChangeNothing) {
 // The model after a step with rounded products, against that of full ones.
 double effect_of(const std::string& products, const Study& study) {
   const std::string text = text_of(study, "float32");
-  return relative_error(model_on<float>(Device::cuda, "matrix_products = '" + products + "'\n" + text, 1),
-                        model_on<float>(Device::cuda, text, 1));
+  return test::relative_error(model_on<float>(Device::cuda, "matrix_products = '" + products + "'\n" + text, 1),
+                              model_on<float>(Device::cuda, text, 1));
 }
 
 // Three fraction bits fewer are eight times the error. Activations are smooth: relu near zero would answer with more.
@@ -276,10 +283,12 @@ TEST(GpuRoundedProducts, AreTheSameWhateverTheBlock) {
   for (const std::string products : {"tf32", "bf16"}) {
     const std::string text = "matrix_products = '" + products + "'\n" + text_of(study, "float32");
     const std::vector<float> whole = model_on<float>(Device::cuda, text, 2);
-    EXPECT_EQ(model_on<float>(Device::cuda, text, 2, 2), whole);
+    const Where where = of_study("of products in " + products, "float32", 2);
+    EXPECT_TRUE(same_words(where.between("in one block", "in blocks of 2"), "model", whole, model_on<float>(Device::cuda, text, 2, 2)));
 #if defined(FL_CUDA_EMULATOR)
     emulator::set_order(emulator::Order::descending);
-    EXPECT_EQ(model_on<float>(Device::cuda, text, 2), whole);
+    EXPECT_TRUE(same_words(where.between("with ascending threads", "with descending threads"), "model", whole,
+                           model_on<float>(Device::cuda, text, 2)));
     emulator::set_order(emulator::Order::ascending);
 #endif
   }
@@ -315,10 +324,11 @@ TEST(GpuSteps, AreTheSameTakenWhereGradientsAreFound) {
                    "dropout(0.2)])', 'concat([flatten], [residual([tanh]), mean_pool(0), flatten])', 'dense(classes)']",
                    steps + "momentum = 0.5", ""});
   for (const Study& study : all) {
-    SCOPED_TRACE(study.model);
     Study in_memory = study;
     in_memory.model += "\nl2 = 1e-300";
-    EXPECT_EQ(model_on<float>(Device::cuda, text_of(study, "float32"), 2), model_on<float>(Device::cuda, text_of(in_memory, "float32"), 2));
+    const Where where = of_study(study.model, "float32", 2).between("with gradients in memory", "with gradients that are not stored");
+    EXPECT_TRUE(same_words(where, "model", model_on<float>(Device::cuda, text_of(in_memory, "float32"), 2),
+                           model_on<float>(Device::cuda, text_of(study, "float32"), 2)));
   }
 }
 
@@ -352,12 +362,18 @@ TEST(GpuProducts, PartsOfLongSumsGiveTheBitsOfTheWhole) {
   constexpr std::size_t kMany = 256;
   for (const MatrixProducts products : {MatrixProducts::full, MatrixProducts::tf32, MatrixProducts::bf16})
     for (const std::size_t d : {513u, 1024u, 1500u}) {
-      SCOPED_TRACE(to_string(products) + std::string(" ") + std::to_string(d));
+      const Where where{
+          .what = "dense layer, products in " + std::string(to_string(products)) + ", sums of " + std::to_string(d) + " terms",
+          .K = kMany,
+          .precision = "float32",
+          .on_first = "among all clients",
+          .on_second = "alone"};
       const std::vector<float> whole = dense_outputs(products, d, kMany, 0);
       const std::size_t each = whole.size() / kMany;
       for (const std::size_t k : {std::size_t{0}, kMany - 1}) {
         const auto begin = whole.begin() + static_cast<std::ptrdiff_t>(k * each);
-        EXPECT_EQ(dense_outputs(products, d, 1, k), std::vector<float>(begin, begin + static_cast<std::ptrdiff_t>(each)));
+        const std::vector<float> among(begin, begin + static_cast<std::ptrdiff_t>(each));
+        EXPECT_TRUE(same_words(where, "outputs of client " + std::to_string(k), among, dense_outputs(products, d, 1, k)));
       }
     }
 }
@@ -369,15 +385,16 @@ TEST(GpuTrainingOverManyRounds, WavesAndRecordedStepsChangeNothing) {
   const Study study{"", kBlobs, kMlp, "kind = 'sgd'\nbatch = 6\nsteps = 2\nlearning_rate = 0.2\nmomentum = 0.5", kEf14};
   const std::string text = text_of(study, "float64");
   const std::vector<double> whole = model_on<double>(Device::cuda, text, 16);
-  EXPECT_EQ(model_on<double>(Device::cuda, text, 16, 2), whole);
-  EXPECT_LE(relative_error(whole, model_on<double>(Device::cpu, text, 16)), 1e-9);
+  const Where where = of_study("of a perceptron", "float64", 16);
+  EXPECT_TRUE(same_words(where.between("in one block", "in blocks of 2"), "model", whole, model_on<double>(Device::cuda, text, 16, 2)));
+  EXPECT_TRUE(near_vectors(where, "model", model_on<double>(Device::cpu, text, 16), whole, 1e-9));
 }
 
 INSTANTIATE_TEST_SUITE_P(Studies, GpuTraining, testing::ValuesIn(studies()), [](const auto& study) { return study.param.label; });
 
 // Losses, accuracies, gradients and what follows from them at the same model.
 void expect_same_measures(const std::string& data, const std::string& model) {
-  SCOPED_TRACE(model);
+  const Where where{.what = "measures of " + model, .precision = "float64"};
   const std::string text = with_made_data("name = 'measures'\nrounds = 1\nprecision = 'float64'\n" + data +
                                           "[partition]\nkind = 'quantity_skew'\nbeta = 0.5\nclients = 4\n[model]\n" + model +
                                           "\n[local]\nkind = 'sgd'\nbatch = 5\nsteps = 2\nlearning_rate = 0.1\n");
@@ -385,16 +402,17 @@ void expect_same_measures(const std::string& data, const std::string& model) {
   here.play(1, 1);
   const std::vector<double> x = here.model();
   Evaluator<double>&a = here->evaluator(), &b = there->evaluator();
-  EXPECT_NEAR(a.train_loss(x), b.train_loss(x), 1e-11 * std::fabs(a.train_loss(x)));
+  EXPECT_TRUE(near_value(where, "train_loss", a.train_loss(x), b.train_loss(x), 1e-11 * std::fabs(a.train_loss(x))));
   const Accuracy by_cpu = a.test(x), by_gpu = b.test(x);
-  EXPECT_NEAR(by_cpu.loss, by_gpu.loss, 1e-11 * std::fabs(by_cpu.loss));
+  EXPECT_TRUE(near_value(where, "test_loss", by_cpu.loss, by_gpu.loss, 1e-11 * std::fabs(by_cpu.loss)));
   if (here.problem().train().num_classes > 0) {
-    EXPECT_DOUBLE_EQ(by_cpu.accuracy, by_gpu.accuracy);
-    EXPECT_DOUBLE_EQ(a.client_accuracy(x).mean, b.client_accuracy(x).mean);
+    constexpr double kRounding = 1e-15;
+    EXPECT_TRUE(near_value(where, "test_accuracy", by_cpu.accuracy, by_gpu.accuracy, kRounding));
+    EXPECT_TRUE(near_value(where, "client_accuracy_mean", a.client_accuracy(x).mean, b.client_accuracy(x).mean, kRounding));
   }
   const GradientStatistics g = a.gradient(x), h = b.gradient(x);
-  EXPECT_NEAR(g.norm_sq, h.norm_sq, 1e-10 * g.norm_sq);
-  EXPECT_NEAR(g.zeta_sq, h.zeta_sq, 1e-10 * g.zeta_sq);
+  EXPECT_TRUE(near_value(where, "norm_sq of the gradient", g.norm_sq, h.norm_sq, 1e-10 * g.norm_sq));
+  EXPECT_TRUE(near_value(where, "zeta_sq", g.zeta_sq, h.zeta_sq, 1e-10 * g.zeta_sq));
 }
 
 TEST(GpuEvaluation, MeasuresWhatTheCpuMeasures) {
@@ -465,7 +483,8 @@ TEST(GpuLayers, NanStaysNan) {
     const auto [y, d_x] = forward_and_back(*cuda_half(LayerForm({}, {}, function), in.size()), in, in.size());
     for (std::size_t j = 0; j < in.size(); ++j) EXPECT_EQ(std::isnan(y[j]), std::isnan(in[j])) << j;
     if (function == "relu") {
-      EXPECT_EQ(d_x, (std::vector<float>{0, 1, 1, 1, 1, 0, 1, 0}));
+      const Where where{.what = "layer relu", .pattern = "nan", .precision = "float32", .on_first = "expected"};
+      EXPECT_TRUE(same_words(where, "derivative by the input", std::vector<float>{0, 1, 1, 1, 1, 0, 1, 0}, d_x));
     }
   }
   const LayerForm pooling({{"channels", 1},
@@ -481,7 +500,8 @@ TEST(GpuLayers, NanStaysNan) {
   const auto [largest, to] = forward_and_back(*cuda_half(pooling, in.size()), in, 2);
   EXPECT_TRUE(std::isnan(largest[0]));
   EXPECT_EQ(largest[1], 2.0f);
-  EXPECT_EQ(to, (std::vector<float>{0, 0, 1, 0, 1, 0, 0, 0}));
+  const Where where{.what = "layer max_pool", .pattern = "nan", .precision = "float32", .on_first = "expected"};
+  EXPECT_TRUE(same_words(where, "derivative by the input", std::vector<float>{0, 0, 1, 0, 1, 0, 0, 0}, to));
   const std::vector<float> all(16, nan);
   const auto dropout = cuda_half(LayerForm({{"rate", 0.5}}, {}, "dropout"), all.size());
   for (const float dropped : forward_and_back(*dropout, all, all.size()).first) EXPECT_TRUE(std::isnan(dropped));

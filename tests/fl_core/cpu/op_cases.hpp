@@ -23,6 +23,15 @@ enum class Pattern { uniform, ties, zeros, constant, denormal, huge, sparse, lay
 inline const std::vector<Pattern> kPatterns = {Pattern::uniform, Pattern::ties,   Pattern::zeros,   Pattern::constant, Pattern::denormal,
                                                Pattern::huge,    Pattern::sparse, Pattern::layered, Pattern::nan,      Pattern::infinite};
 
+[[nodiscard]] inline const char* to_string(Pattern pattern) {
+  constexpr const char* kNames[] = {"uniform", "ties", "zeros", "constant", "denormal", "huge", "sparse", "layered", "nan", "infinite"};
+  return kNames[static_cast<std::size_t>(pattern)];
+}
+[[nodiscard]] inline const char* to_string(StateRule rule) {
+  constexpr const char* kNames[] = {"none", "residual", "zero_where_sent"};
+  return kNames[static_cast<std::size_t>(rule)];
+}
+
 template <class T>
 T number(Pattern pattern, std::uint32_t word, std::size_t j) {
   const T u = RandomStream::to_uniform<T>(word) * 2 - 1;
