@@ -51,7 +51,7 @@ std::vector<std::string> why_clients_train_on_cpu(const Scenario& scenario, cons
   std::vector<std::string> reasons;
   if (!local.descent() || local.vectors().size() > 1)
     reasons.push_back("local.kind = \"" + scenario.local.kind + "\" has no half for a GPU (`fedbits list local-updates --device cuda`)");
-  if (!model.as_form()) reasons.push_back("model.kind = \"" + scenario.model.kind + "\" has no half for a GPU");
+  if (!model.as_form()) reasons.push_back("model.kind = \"" + scenario.model.part.kind + "\" has no half for a GPU");
   if (model.training_data() != nullptr && device_data_bytes(*model.training_data()) == 0)
     reasons.emplace_back("[data]: the rows have no form for a GPU");
   return reasons;
