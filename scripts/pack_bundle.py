@@ -22,7 +22,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOP = "fedbits-gpu"
 LIMIT_MB = 40
-SCRIPTS = ("bench/gpu_check.sh", "bench/gpu_check.py", "bench/gpu_process.py", "bench/baselines_gpu.py")
+SCRIPTS = ("bench/gpu_check.sh", "bench/baselines_gpu.py", *(f"bench/gpu_{part}.py" for part in (
+    "check", "plans", "suites", "measures", "tools", "sanitizer", "process", "logs")))
 NAMES = ("fedbits", "fedbits_gpu_parity", "gpu_bench")  # what the program can be called
 FASHION_ROWS = 10240  # bench/gpu_bench.cpp: 40 rows for each of 256 clients
 CIFAR_RECORD = 1 + 3 * 32 * 32  # bytes: a label and three planes
