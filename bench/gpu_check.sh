@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU, in one table and under nine minutes: gpu_check.py has the stages, docs/gpu.md says what each of them shows.
+# Everything that needs a GPU, in one table: three short plans, or all stages in nine minutes. docs/gpu.md says what each of them shows.
 #
+#   bench/gpu_check.sh [BUILD] --plan A|B|C [--after A.json] [--json FILE]        three runs of at most 180, 150 and 120 s
+#   bench/gpu_check.sh --plan A|B|C --dry-run                                     prints what the plan does
 #   bench/gpu_check.sh [BUILD] [--stage NAME]... [--only TEXT] [--json FILE]      --help lists the other options
 #   FEDBITS_DATA=DIR           fashion-mnist and cifar10, for the benchmarks of training; a bundle has its own
 #   FEDBITS_PYTHON=PYTHON      with torch or jax, for the baselines; default python3
@@ -17,6 +19,7 @@ case "${1:-}" in
   *) build=$1; shift ;;
 esac
 if [ -z "$build" ] && [ -x "$here/../fedbits_gpu_parity" ]; then build="$here/.."; fi
+case " $* " in *" --dry-run "* | *" --print "*) build="${build:-.}" ;; esac
 if [ -z "$build" ]; then
   build="$here/../build-cuda"
   if [ ! -x "$build/fedbits" ] || [ ! -x "$build/fedbits_gpu_parity" ]; then

@@ -1,7 +1,10 @@
 // Memory traffic counted by the emulator for the rows of gpu_bench (gpu_counts.inc), and the time that follows for a GPU.
 //
 // A GPU is at best as fast as the slower of its memory and its multipliers:
-//   predicted = max(bytes moved / speed of the copy, operations / peak of that kind of product)
+//   predicted = max(bytes moved / speed of the copy, operations / (share * peak of that kind of product))
+//
+// where `share` is the part of the peak that the machine code allows: a scheduler starts one instruction in a cycle, and those that
+// multiply are only some of the instructions of a product's inner loop.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +16,18 @@ namespace fl::bench {
 
 enum class Products { full, tf32, bf16 };
 
+// The largest share among the kernels of a kind for sm_90, from `scripts/gpu_resources.py BUILD --products` (nvcc 13.0). Tiles of 64 rows
+// have it; tiles of fewer rows, for small batches, have less. The regressions' kernel computes its sums in loops of its own.
+inline constexpr double kRegressionShare = 0.40;
+[[nodiscard]] constexpr double share_of_tiles(Products products) {
+  switch (products) {
+    case Products::tf32: return 0.147;
+    case Products::bf16: return 0.096;
+    case Products::full: break;
+  }
+  return 0.535;
+}
+
 // Counts per parameter of a client (operators, aggregation), or per client and step (training).
 struct CountedRow {
   const char* stage;
@@ -23,11 +38,12 @@ struct CountedRow {
   double distinct;    // with an infinite second-level cache: sectors that each kernel touches
   double operations;  // of matrix products
   Products products;
+  double share;  // of the peak of these products; 1 if there are none
 };
 
 inline constexpr CountedRow kCountedRows[] = {
 #include "bench/gpu_counts.inc"
-    {nullptr, nullptr, 0, 0, 0, 0, 0, Products::full},
+    {nullptr, nullptr, 0, 0, 0, 0, 0, Products::full, 1},
 };
 
 // Returns null if nothing was counted.
@@ -62,7 +78,7 @@ inline constexpr Ceilings kH100{3.35e12, 67e12, 494.7e12, 989.4e12}, kH200{4.8e1
 [[nodiscard]] inline double predicted_seconds(const CountedRow& row, double times, const Ceilings& gpu) {
   const double bytes = row.operations > 0 ? row.distinct : row.moved;
   const double peak = row.products == Products::tf32 ? gpu.tf32 : row.products == Products::bf16 ? gpu.bf16 : gpu.operations;
-  return times * std::max(bytes / gpu.bytes, row.operations / peak);
+  return times * std::max(bytes / gpu.bytes, row.operations / (row.share * peak));
 }
 // Does the same for the row with this name, `times` a parameter or a client's step. Returns 0 if nothing was counted.
 [[nodiscard]] inline double predicted_seconds(const std::string& stage, const std::string& name, double times, const Ceilings& gpu) {

@@ -37,6 +37,7 @@ struct Line {
   std::string stage, name;
   double floor = 0, sectors = 0, moved = 0, distinct = 0, operations = 0;
   bench::Products products = bench::Products::full;
+  double share = 1;  // of the peak of these products
 };
 std::vector<Line> lines;
 
@@ -46,8 +47,8 @@ void say(Line line, const std::map<std::string, Traffic>& by_kernel, double time
   for (const auto& [name, traffic] : by_kernel) all += traffic;
   line.moved = static_cast<double>(all.moved()) / times;
   line.distinct = static_cast<double>(all.distinct()) / times;
-  const bench::CountedRow row{line.stage.c_str(), line.name.c_str(), line.floor,      line.sectors,
-                              line.moved,         line.distinct,     line.operations, line.products};
+  const bench::CountedRow row{line.stage.c_str(), line.name.c_str(), line.floor,    line.sectors, line.moved,
+                              line.distinct,      line.operations,   line.products, line.share};
   std::printf("%-34s %12.3f %12.3f %12.3f %12.3f %7.2f %10.2f %10.4g %10.4g\n", line.name.c_str(), line.floor, line.sectors, line.moved,
               line.distinct, line.moved / line.floor, line.moved / line.sectors, 1e12 * bench::predicted_seconds(row, 1, bench::kH100),
               1e12 * bench::predicted_seconds(row, 1, bench::kH200));
@@ -212,19 +213,22 @@ void training() {
     const auto products = study.products == "tf32"   ? bench::Products::tf32
                           : study.products == "bf16" ? bench::Products::bf16
                                                      : bench::Products::full;
-    say({"training", study.label, floor, floor, 0, 0, study.operations, products}, traffic, static_cast<double>(kClients) * study.steps);
+    const double share = study.steps_in_a_kernel ? bench::kRegressionShare : bench::share_of_tiles(products);
+    say({"training", study.label, floor, floor, 0, 0, study.operations, products, share}, traffic,
+        static_cast<double>(kClients) * study.steps);
   }
 }
 
 void write(const std::string& file) {
   std::ofstream out(file);
-  out << "// Written by gpu_traffic, which says how. Stage, row, floor, in sectors, moved, distinct, operations, products.\n";
+  out << "// Written by gpu_traffic, which says how. Stage, row, floor, in sectors, moved, distinct, operations, products, share of the "
+         "peak.\n";
   constexpr const char* kNames[] = {"full", "tf32", "bf16"};
   for (const Line& line : lines) {
     char text[400];
-    std::snprintf(text, sizeof text, "{\"%s\", \"%s\", %.5g, %.5g, %.5g, %.5g, %.6g, Products::%s},\n", line.stage.c_str(),
+    std::snprintf(text, sizeof text, "{\"%s\", \"%s\", %.5g, %.5g, %.5g, %.5g, %.6g, Products::%s, %.3g},\n", line.stage.c_str(),
                   line.name.c_str(), line.floor, line.sectors, line.moved, line.distinct, line.operations,
-                  kNames[static_cast<int>(line.products)]);
+                  kNames[static_cast<int>(line.products)], line.share);
     out << text;
   }
   if (!out.flush()) throw std::runtime_error(file + " cannot be written");

@@ -2,12 +2,17 @@
 """Registers, shared memory, stacks and occupancy of every kernel of a CUDA build, without a GPU.
 
     scripts/gpu_resources.py build-cuda [--arch sm_90] [--all] [--cuobjdump PROGRAM]
+    scripts/gpu_resources.py build-cuda --products [--arch sm_90]
 
 Reads what `cuobjdump --dump-resource-usage` says of the object files below the folder, and the block size of each launch from the sources
 where it is a constant. A row is a kernel; of its instances it shows the one that takes the most, and with --all each of them. Bytes of the
 stack are registers that were spilled, or arrays of a thread that are indexed by numbers unknown to the compiler: both lie in local memory.
 Occupancy is the share of the 64 warps of a multiprocessor that registers and static shared memory leave room for; memory that a launch asks
 for as it starts is not in it. Kernels whose block size is no constant have none.
+
+With --products it reads the machine code instead, and shows for each kernel of matrix products the share of the peak that its inner loop allows
+(scripts/gpu_machine_code.py). That needs nvdisasm beside cuobjdump. Both come with the CUDA toolkit, and on PyPI as the packages
+nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm.
 """
 
 import argparse
@@ -16,6 +21,9 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
+
+import gpu_machine_code
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ("fl_core", "clients", "server", "compressors")
@@ -114,15 +122,42 @@ def names_of(mangled):
         yield re.search(r"(\w+)\(", plain.split(" ", 1)[-1] if plain.startswith("void ") else plain).group(1), short
 
 
+def disassembler():
+    """Returns the path of cuobjdump: on the PATH, of PyPI's packages, or of the toolkit."""
+    of_wheels = sorted((pathlib.Path(sysconfig.get_paths()["purelib"]) / "nvidia").glob("cu*/bin/cuobjdump"))
+    return shutil.which("cuobjdump") or (str(of_wheels[-1]) if of_wheels else "/usr/local/cuda/bin/cuobjdump")
+
+
+def show_products(folder, program, arch):
+    """Prints a line for each kind of product kernel: the template, its tile and number, and what the inner loops of its instances allow."""
+    rows = list(gpu_machine_code.products(folder, program, arch))
+    if not rows:
+        sys.exit(f"no kernel below {folder} multiplies matrices in a loop, or none is compiled for {arch}")
+    groups = {}
+    for (kernel, full), (_, kind, useful, issued, share, most) in zip(names_of([name for name, *_ in rows]), rows):
+        tile = re.search(r"(\d+)u(?:, (\d+)u)?", full.partition("<")[2])
+        label = f"{kernel} {'x'.join(filter(None, tile.groups()))}" if tile else kernel
+        groups.setdefault((kind, label), []).append((share, most, useful, issued, full))
+    print(f"{'kind':<10} {'kernel and rows of its tile':<34} {'instances':>9} {'useful':>7} {'issued':>12} {'share':>13} {'most':>6}")
+    for (kind, label), found in sorted(groups.items()):
+        shares, issued = [one[0] for one in found], [one[3] for one in found]
+        print(f"{kind:<10} {label:<34} {len(found):>9} {found[0][2]:>7} {min(issued):>5} - {max(issued):<5}{min(shares):>6.3f} - {max(shares):.3f}"
+              f" {max(one[1] for one in found):>6.3f}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--arch", default="sm_90", choices=sorted(SHARED))
     parser.add_argument("--all", action="store_true", help="every instance that has a stack, instead of the largest of each kernel")
-    parser.add_argument("--cuobjdump", default=shutil.which("cuobjdump") or "/usr/local/cuda/bin/cuobjdump")
+    parser.add_argument("--products", action="store_true", help="the share of the peak that the inner loops of matrix products allow")
+    parser.add_argument("--cuobjdump", default=disassembler())
     asked = parser.parse_args()
     if shutil.which(asked.cuobjdump) is None:
-        sys.exit(f"{asked.cuobjdump} is not there: it comes with the CUDA toolkit; say where with --cuobjdump")
+        sys.exit(f"{asked.cuobjdump} is not there: it comes with the CUDA toolkit and PyPI's nvidia-cuda-cuobjdump; say where with --cuobjdump")
+    if asked.products:
+        show_products(asked.folder, asked.cuobjdump, asked.arch)
+        return
     found = list(instances(asked.folder, asked.cuobjdump, asked.arch))
     if not found:
         sys.exit(f"no kernel below {asked.folder} is compiled for {asked.arch}")

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""The table of docs/benchmarks.md for GPUs, from the JSON file of bench/gpu_check.sh; without a file nothing has been run.
+"""The table of docs/benchmarks.md for GPUs, from the JSON files of bench/gpu_check.sh; without a file nothing has been run.
 
-    gpu_table.py [FILE]                prints the table
-    gpu_table.py [FILE] --write PAGE   puts it between the two marks in a page
+    gpu_table.py [FILE]...                prints the table
+    gpu_table.py [FILE]... --write PAGE   puts it between the two marks in a page
+
+Of several files, as of the three plans, a later one replaces rows of the same name. Tests that were run again with CUDA_LAUNCH_BLOCKING=1 are not
+counted.
 """
 import argparse
 import json
@@ -21,7 +24,7 @@ ROWS = (
     ("matrix product of PyTorch: float32, TF32, BF16", "the measure of the others", "device", [f"matrix product, {kind}" for kind in ("float32", "TF32", "BF16")]),
     ("kernels against the CPU", "all the same", "kernels", COUNTED),
     ("training steps and whole runs against the CPU", "all the same", "runs", COUNTED),
-    ("ten repeats of three runs, one checksum each", "all the same", "determinism", COUNTED),
+    ("ten repeats of four runs, one checksum each", "all the same", "determinism", COUNTED),
     ("memcheck, racecheck, initcheck", "all the same", "sanitizer", COUNTED),
     ("EF14 + hard_threshold, about 1%, 1,000 clients x 1M parameters", f"0.8 {FLOOR}", "operators", ["hard_threshold, about 1%"]),
     ("EF14 + random_k 0.1%, likewise", f"0.8 {FLOOR}", "operators", ["random_k 0.1%"]),
@@ -41,7 +44,17 @@ ROWS = (
     ("perceptron and CNN in TF32; in BF16", "-", "training", [f"{model}, {kind}" for kind in ("tf32", "bf16") for model in (PERCEPTRON, CNN)]),
     *((f"{words}: perceptron, softmax regression, CNN", goal, "baselines", [f"{baseline}: {model}" for model in (PERCEPTRON, SOFTMAX, CNN)])
       for baseline, words, goal in (("loop", "PyTorch, one client after another", "50 times (perceptron), 15 times (CNN) slower"),
-                                 ("vmap", "torch.func.vmap", "1.5 times slower"), ("compile", "torch.compile of it", "-"), ("jax", "jax.vmap", "1.5 times slower"))),
+                                 ("vmap", "torch.func.vmap", "1.5 times slower"), ("compile", "torch.compile of it", "-"), ("jax", "jax.vmap", "1.5 times slower"),
+                                 ("drjax", "map and mean in the form of DrJAX", "-"))),
+    *((f"torch.bmm, 256 clients, batch 50, {words}: float32, TF32, BF16", "-", "baselines", [f"bmm: {shape}, {kind}" for kind in ("float32", "TF32", "BF16")])
+      for words, shape in (("784 x 200 forward", "dense 784-200, forward"), ("784 x 200 by weights", "dense 784-200, by weights"),
+                           ("second convolution of the CNN forward", "convolution 5x5 of 32 to 64, forward"),
+                           ("second convolution by weights", "convolution 5x5 of 32 to 64, by weights"))),
+    ("PyTorch, sums of 1,000 x 1M values: a product, two kernels, torch.compile", "-", "baselines",
+     [f"fused: {way}" for way in ("sum of all values, a matrix product", "scale and sum of all values, two kernels",
+                                  "scale and sum of all values, torch.compile")]),
+    ("PyTorch, sums of bytes in buckets of 500: several kernels, torch.compile", "-", "baselines",
+     [f"fused: bytes in buckets of 500, {way}" for way in ("several kernels", "torch.compile")]),
     ("CIFAR-10, 50 users in a round, 5 steps of 10 images, 1,500 rounds; in TF32", "20 s", "rounds",
      ["1,500 rounds, products full", "1,500 rounds, products tf32"]),
     ("buffers of a message; a round of 10 clients of a perceptron 20-8-2", "-", "latency", ["buffers of a message", "a round of 10 clients"]),
@@ -84,16 +97,27 @@ def text_of(table):
     lines += [f"| {label} | {goal} | {measured(table, stage, names)} |" for label, goal, stage, names in ROWS]
     for row in table["rows"]:
         if row["stage"] == "counters" and "value" in row:
-            lines.append(f"| kernel {row['name']}, {row.get('launches', 0)} launches | - | {shown(row)}, {row.get('note', '')} |")
+            lines.append(f"| kernel {row['name']}, one launch | - | {shown(row)}, {row.get('note', '')} |")
     return "\n".join(lines) + "\n"
+
+
+def joined(tables):
+    """Returns one table with the rows of several."""
+    by_name = {}
+    for table in tables:
+        for row in (row for row in table["rows"] if not row["name"].endswith(", CUDA_LAUNCH_BLOCKING=1")):
+            by_name[row["stage"], row.get("part"), row["name"]] = row
+    last = tables[-1] if tables else {}
+    device = next((table["device"] for table in reversed(tables) if table.get("device")), "")
+    return {**last, "device": device, "rows": list(by_name.values())}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("file", nargs="?", type=pathlib.Path)
+    parser.add_argument("files", nargs="*", type=pathlib.Path, metavar="FILE")
     parser.add_argument("--write", type=pathlib.Path, metavar="PAGE")
     arguments = parser.parse_args()
-    table = json.loads(arguments.file.read_text()) if arguments.file else {"rows": []}
+    table = joined([json.loads(file.read_text()) for file in arguments.files])
     text = text_of(table)
     if not arguments.write:
         print(text, end="")

@@ -18,6 +18,7 @@ TEST(GpuCounts, AreThereForEachRowOfTheBenchmark) {
     const CountedRow* row = counted_row("training", study.label);
     ASSERT_NE(row, nullptr) << study.label;
     EXPECT_NEAR(row->operations, study.operations, 1e-5 * study.operations) << study.label;
+    EXPECT_EQ(row->share, study.steps_in_a_kernel ? kRegressionShare : share_of_tiles(row->products)) << study.label;
   }
   EXPECT_EQ(counted_row("operators", "none"), nullptr);
 }
@@ -48,11 +49,11 @@ TEST(GpuCounts, AreWithinATenthOfTheFloorsInSectors) {
 
 TEST(GpuCounts, PredictTheSlowerOfBytesAndOperations) {
   const Ceilings gpu{10, 4, 8, 16};
-  EXPECT_EQ(predicted_seconds({"s", "bytes", 1, 1, 20, 5, 0, Products::full}, 3, gpu), 6);   // 3 * 20 / 10
-  EXPECT_EQ(predicted_seconds({"s", "cached", 1, 1, 20, 5, 1, Products::full}, 2, gpu), 1);  // 2 * 5 / 10
-  EXPECT_EQ(predicted_seconds({"s", "full", 1, 1, 20, 5, 16, Products::full}, 1, gpu), 4);   // 16 / 4
-  EXPECT_EQ(predicted_seconds({"s", "tf32", 1, 1, 20, 5, 16, Products::tf32}, 1, gpu), 2);   // 16 / 8
-  EXPECT_EQ(predicted_seconds({"s", "bf16", 1, 1, 20, 5, 16, Products::bf16}, 1, gpu), 1);   // 16 / 16
+  EXPECT_EQ(predicted_seconds({"s", "bytes", 1, 1, 20, 5, 0, Products::full, 1}, 3, gpu), 6);     // 3 * 20 / 10
+  EXPECT_EQ(predicted_seconds({"s", "cached", 1, 1, 20, 5, 1, Products::full, 1}, 2, gpu), 1);    // 2 * 5 / 10
+  EXPECT_EQ(predicted_seconds({"s", "full", 1, 1, 20, 5, 16, Products::full, 1}, 1, gpu), 4);     // 16 / 4
+  EXPECT_EQ(predicted_seconds({"s", "tf32", 1, 1, 20, 5, 16, Products::tf32, 1}, 1, gpu), 2);     // 16 / 8
+  EXPECT_EQ(predicted_seconds({"s", "bf16", 1, 1, 20, 5, 16, Products::bf16, 0.25}, 1, gpu), 4);  // 16 / (16 / 4)
   EXPECT_EQ(predicted_seconds("operators", "none", 1, gpu), 0);
 }
 

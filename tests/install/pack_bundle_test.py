@@ -1,4 +1,5 @@
-"""What scripts/pack_bundle.py packs: sets that are cut as far as the limit asks, which fedbits reads and which say that they are cut.
+"""What scripts/pack_bundle.py packs: sets that are cut as far as the limit asks, which fedbits reads and which say that they are cut. The tracked
+files of a checkout and an archive of the default size are under 60 MiB together.
 
     python3 tests/install/pack_bundle_test.py BINARY SOURCE
 """
@@ -12,13 +13,31 @@ import tarfile
 import tempfile
 
 BINARY, SOURCE = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
+sys.path.insert(0, str(SOURCE / "scripts"))
+import pack_bundle  # noqa: E402  (it lies in scripts/)
+
 RECORD = 3073
+MOST_BYTES = 60 << 20  # of the tree and the archive, which travel to a GPU together
 failed = []
 
 
 def expect(condition, text):
     if not condition:
         failed.append(text)
+
+
+def fits_beside_the_tree():
+    """Adds up the tracked files of a checkout; an exported tree has no list of them."""
+    listed = subprocess.run(["git", "-C", str(SOURCE), "ls-files", "-z"], capture_output=True, text=True) if shutil.which("git") else None
+    if listed is None or listed.returncode != 0:
+        print("this is no checkout of git: the size of the tree is not known")
+        return
+    files = [SOURCE / name for name in listed.stdout.split("\0") if name]
+    tree = sum(file.lstat().st_size for file in files if file.is_symlink() or file.exists())
+    archive = pack_bundle.LIMIT_MB * 1e6
+    print(f"tree {tree / 2**20:.1f} MiB, archive at most {archive / 2**20:.1f} MiB, of {MOST_BYTES >> 20} MiB")
+    expect(tree > 2**20, f"the tracked files have only {tree} bytes")
+    expect(tree + archive < MOST_BYTES, f"the tree has {tree} bytes and the archive may have {archive:.0f}, together not under {MOST_BYTES}")
 
 
 def make_data(folder):
@@ -67,9 +86,10 @@ gradient = 'never'
 optimum = false
 """
 
+fits_beside_the_tree()
 if not all(shutil.which(tool) for tool in ("strip", "tar", "xz")):
-    print("TOOL MISSING: strip, tar and xz")
-    sys.exit(77)
+    print("TOOL MISSING: strip, tar and xz", *failed, sep="\n")
+    sys.exit(1 if failed else 77)
 with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
     make_data(folder / "data")
