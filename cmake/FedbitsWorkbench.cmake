@@ -1,0 +1,23 @@
+# The programs of bench/workbench on the emulator, with the engine's sources that bench/workbench/build.sh compiles and no others.
+if(FL_CUDA_COUNT_BYTES)
+  return()  # the emulator's counting is linked elsewhere
+endif()
+file(STRINGS bench/workbench/sources.txt sources)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS bench/workbench/sources.txt)
+add_library(fedbits_workbench OBJECT ${sources} ${FL_CUDA_RUNTIME_SOURCES})
+set(programs)
+foreach(operation top_k hard_threshold)
+  set_source_files_properties(bench/workbench/${operation}.cu PROPERTIES LANGUAGE CXX)
+  add_executable(workbench_${operation} bench/workbench/${operation}.cu)
+  target_link_libraries(workbench_${operation} PRIVATE fedbits_workbench)
+  list(APPEND programs workbench_${operation})
+  add_test(NAME emulator/workbench_${operation} COMMAND workbench_${operation} --rows 3 --length 40000 --repeats 2)
+  add_test(NAME emulator/workbench_${operation}_segments
+    COMMAND workbench_${operation} --rows 2 --length 50001 --segment 20000 --kept 0.1 --repeats 1)
+  set_tests_properties(emulator/workbench_${operation} emulator/workbench_${operation}_segments PROPERTIES TIMEOUT 300 LABELS gpu)
+endforeach()
+foreach(target fedbits_workbench ${programs})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
+  target_link_libraries(${target} PRIVATE fedbits_flags ${FL_CUDA_RUNTIME})
+  target_compile_options(${target} PRIVATE -O1 -ffp-contract=off)
+endforeach()
