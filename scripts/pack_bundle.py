@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Packs the program of the bundle, the GPU check and data into one .tar.xz, which tar with xz or `python3 -m tarfile -e` unpacks.
+"""Packs the program of the bundle, the GPU check, the workbench and data into one .tar.xz. tar with xz or `python3 -m tarfile -e` unpacks it.
 
     pack_bundle.py PROGRAM OUT [--data DIR] [--limit-mb 40]
 
@@ -13,6 +13,7 @@ import concurrent.futures
 import hashlib
 import lzma
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -26,6 +27,7 @@ SCRIPTS = ("bench/gpu_check.sh", "bench/baselines_gpu.py", *(f"bench/gpu_{part}.
     "check", "plans", "suites", "measures", "tools", "sanitizer", "process", "logs")))
 NAMES = ("fedbits", "fedbits_gpu_parity", "gpu_bench")  # what the program can be called
 FASHION_ROWS = 10240  # bench/gpu_bench.cpp: 40 rows for each of 256 clients
+WORKBENCH = "bench/workbench"
 CIFAR_RECORD = 1 + 3 * 32 * 32  # bytes: a label and three planes
 
 LZMA = {"id": lzma.FILTER_LZMA2, "preset": 6}
@@ -108,6 +110,20 @@ def cifar_training(folder, room, bytes_per_row, cut):
     return blocks
 
 
+def workbench_files():
+    """Returns the files of the workbench and all that they include, as names below ROOT."""
+    folder = ROOT / WORKBENCH
+    remaining = [f"{WORKBENCH}/{path.name}" for path in folder.iterdir() if path.suffix in (".sh", ".txt", ".cu", ".cuh")]
+    remaining += (folder / "sources.txt").read_text().split()
+    found = set()
+    while remaining:
+        name = remaining.pop()
+        if name not in found:
+            found.add(name)
+            remaining += re.findall(r'^\s*#\s*include "([^"]+)"', (ROOT / name).read_text(), re.MULTILINE)
+    return sorted(found)
+
+
 def stripped(program):
     """Returns the program without symbols."""
     with tempfile.TemporaryDirectory() as folder:
@@ -128,6 +144,7 @@ def main():
     code = stripped(arguments.program)
     program = member(NAMES[0], code, 0o755) + b"".join(member(name, b"", link=NAMES[0]) for name in NAMES[1:])
     scripts = b"".join(member(name, (ROOT / name).read_bytes(), 0o755) for name in SCRIPTS)
+    scripts += b"".join(member(name, (ROOT / name).read_bytes(), 0o755 if name.endswith(".sh") else 0o644) for name in workbench_files())
     texts = b"".join(member(name, (ROOT / name).read_bytes()) for name in ("LICENSE", "docs/gpu.md") if (ROOT / name).exists())
 
     cut, sizes, streams = Cut(), {}, []
