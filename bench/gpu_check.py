@@ -207,6 +207,8 @@ def parsed():
         parser.error("--plan has its own stages: leave --stage out")
     if arguments.dry_run and not arguments.plan:
         parser.error("--dry-run needs --plan")
+    if arguments.after and not os.path.exists(arguments.after):
+        parser.error(f"--after: there is no file {arguments.after}; give the table that plan A has written")
     if arguments.shards < 1:
         parser.error("--shards: at least 1")
     return arguments

@@ -19,16 +19,17 @@ classes = 5
 """
 SGD = "[local]\nkind = 'sgd'\nbatch = 8\nsteps = 3\nlearning_rate = 0.05\n"
 MEASURED = "[evaluate]\nevery = 20\ngradient = 'never'\noptimum = false\n"
+EIGHT = ("none", "ef14", "ef21", "ef21_normalised", "clip21", "power_ef", "cafe", "econtrol")  # feedbacks
 REPEATED = {
+    "eight methods in one process": SYNTHETIC + "[model]\nkind = 'logistic_regression'\n[local]\nkind = 'gradient'\nbatch = 8\n[server]\n"
+    "learning_rate = 0.05\n" + MEASURED + "[compressor.up]\nkind = 'top_k'\nratio = 0.1\n[sweep]\nseeds = 1\n[[sweep.axis]]\nkey = 'feedback.up'\n"
+    "values = [" + ", ".join(f"{{label = '{kind}', kind = '{kind}'}}" for kind in EIGHT) + "]\n",
     "softmax regression, top_k": SYNTHETIC + "[model]\nkind = 'logistic_regression'\n" + SGD + MEASURED +
     "[compressor.up]\nkind = 'top_k'\nratio = 0.1\n[feedback.up]\nkind = 'ef14'\n",
     "perceptron, qsgd": SYNTHETIC + "[model]\nkind = 'mlp'\nhidden = [16]\n" + SGD + MEASURED +
     "[compressor.up]\nkind = 'qsgd'\nlevels = 15\n",
     "CNN on Fashion-MNIST, all sent": "name = 'repeated'\nrounds = 3\n[data]\nname = 'fashion-mnist'\nrows = 400\ntest = 'none'\n[partition]\n"
     "kind = 'shuffled'\nclients = 4\n[model]\nkind = 'neural_network'\nlayers = ['conv2d(4, 3)', 'relu', 'max_pool(2)', 'dense(classes)']\n" + SGD + MEASURED,
-    "eight methods in one process": SYNTHETIC + "[model]\nkind = 'logistic_regression'\n[local]\nkind = 'gradient'\n[server]\nlearning_rate = 0.05\n" + MEASURED +
-    "[compressor.up]\nkind = 'top_k'\nratio = 0.1\n[sweep]\nseeds = 1\n[[sweep.axis]]\nkey = 'feedback.up'\nvalues = [" +
-    ", ".join(f"{{label = '{kind}', kind = '{kind}'}}" for kind in ("none", "ef14", "ef21", "ef21_normalised", "ef_bv", "power_ef", "cafe", "econtrol")) + "]\n",
 }
 REPEATS = 10
 MOST_RUNS_AT_ONCE = 4
@@ -75,9 +76,9 @@ def checksum_of(check, scenario, folder, env, log):
     """Returns (the checksum of a run on the GPU or, joined, of all runs of a sweep; why there is none)."""
     fedbits = check.program("fedbits")
     verb = "sweep" if "[sweep]" in scenario.read_text() else "run"
-    lines, ended = output_of([fedbits, verb, str(scenario), "--device", "cuda", "--out", str(folder), "-q"], min(30, check.left()), env, log)
+    lines, ended = output_of([fedbits, verb, str(scenario), "--device", "cuda", "--out", str(folder), "-q"], min(30 * check.arguments.patience, check.left()), env, log)
     if not ended:
-        lines, ended = output_of([fedbits, "export", str(folder), "--runs", str(folder / "runs.csv")], min(30, check.left()), env, log)
+        lines, ended = output_of([fedbits, "export", str(folder), "--runs", str(folder / "runs.csv")], min(30 * check.arguments.patience, check.left()), env, log)
     if ended:
         return "", " | ".join([ended, *lines[-2:]])
     with open(folder / "runs.csv", newline="") as file:

@@ -3,6 +3,7 @@ files of a checkout and an archive of the default size are under 60 MiB together
 
     python3 tests/install/pack_bundle_test.py BINARY SOURCE
 """
+import os
 import pathlib
 import random
 import shutil
@@ -110,7 +111,9 @@ with tempfile.TemporaryDirectory() as name:
     top = folder / "tar" / "fedbits-gpu"
     for program in ("fedbits", "fedbits_gpu_parity", "gpu_bench"):
         expect(subprocess.run([top / program], check=False).returncode == 0, f"{program} is not the program")
-    expect((top / "bench" / "gpu_check.py").exists(), "the check is missing")
+    told = subprocess.run(["bash", top / "bench" / "gpu_check.sh", "--plan", "A", "--dry-run"], capture_output=True, text=True,
+                          env={**os.environ, "FEDBITS_PYTHON": sys.executable})
+    expect(told.returncode == 0 and "plan A" in told.stdout, f"the check is missing, or a file of it: {told.stdout}{told.stderr}")
 
     data = top / "data"
     images = (data / "fashion-mnist" / "train-images-idx3-ubyte").read_bytes()
