@@ -324,7 +324,8 @@ int sweep_study(SweepArguments arguments, JsonLog& log, StudyWatch& watch) {
     spdlog::warn("interrupted while tuning: the values found so far are kept in {}; --resume continues", tuning_folder(folder).string());
     return exit_code_of(caught_signal());
   }
-  if (!is_known) put_together(arguments, std::move(cells), shard, folder, share, device, runner);
+  if (!is_known)
+    put_together(arguments, std::move(cells), shard, folder, share, device, runner);  // NOLINT(bugprone-use-after-move): as above
   remove_leftover_pages(checkpoint_folder(folder), pages_folder(arguments, checkpoint_folder(folder)));
   const std::vector<std::size_t> pending = pending_of(arguments, runner->cells(), store, folder);
   tell_stored(arguments, runner->cells(), pending, store, folder, listeners.log);

@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <bit>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -64,7 +65,7 @@ inline void expect_same_record(const RunRecord& simulated, const RunRecord& netw
   EXPECT_EQ(simulated.split_hash, network.split_hash);
   EXPECT_EQ(simulated.status, network.status);
   EXPECT_EQ(simulated.message, network.message);
-  const auto same = [](double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; };
+  const auto same = [](double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); };
   EXPECT_TRUE(same(simulated.f_star, network.f_star)) << simulated.f_star << " and " << network.f_star;
   ASSERT_EQ(simulated.constants.size(), network.constants.size());
   for (std::size_t c = 0; c < simulated.constants.size(); ++c) {
