@@ -1,4 +1,4 @@
-"""The stages of gpu_check.py and their time limits, and the three plans for a rented GPU, each of which is one short run."""
+"""Lists the stages of gpu_check.py with their time limits, and three plans for a rented GPU. Each plan is one short run."""
 import dataclasses
 import typing
 

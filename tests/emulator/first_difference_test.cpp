@@ -121,7 +121,7 @@ TEST(FirstDifference, SaysTheRelativeErrorOfVectors) {
   EXPECT_NE(printed([&] { return near_vectors({.what = "x"}, "model", cpu, std::vector<double>{4, 4, kNaN, 4}, 0.25); }), "");
 }
 
-// Outcomes of an operator of which one was altered, by the comparison of GpuParity.
+// These tests alter one of two equal outcomes of an operator. The comparison that GpuParity uses has to report it.
 class AlteredOutcome : public testing::Test {
  protected:
   static void TearDownTestSuite() { release_rooms(); }

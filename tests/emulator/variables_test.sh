@@ -76,6 +76,10 @@ for file in *.toml; do
   done
 done
 
+# Clients whose local update has no half for a GPU train on the CPU, and a run says so.
+"$fedbits" run top_k.toml --set local.kind=scaffold --set feedback.up.kind=scaffold --device cuda --out on_cpu >said 2>&1 || true
+grep -qF 'clients train on the CPU' said || { echo "FAILED: a run does not say that its clients train on the CPU:"; cat said; failed=1; }
+
 # refuses VARIABLE=VALUE TEXT
 refuses() {
   local code=0

@@ -74,7 +74,7 @@ TEST_F(GpuRepeatedWork, FewAreRemembered) {
 }
 
 TEST(GpuMeasuredChoice, StaysWithTheFastestAfterAWarmTurn) {
-  cuda::MeasuredChoice choice(3);
+  cuda::MeasuredChoice choice(3, std::nullopt);
   const std::vector<double> seconds{2, 1, 3};
   std::vector<std::size_t> ways;
   for (int turn = 0; turn < 12; ++turn) {
@@ -85,6 +85,15 @@ TEST(GpuMeasuredChoice, StaysWithTheFastestAfterAWarmTurn) {
   EXPECT_THAT(ways, testing::ElementsAre(0, 0, 0, 1, 1, 1, 2, 2, 2, 1, 1, 1));
   EXPECT_TRUE(choice.is_made());
   EXPECT_EQ(cuda::MeasuredChoice(1).way(), 0u);
+}
+
+// FEDBITS_CUDA_WAY: the way is taken from the first turn on, and measurements change nothing.
+TEST(GpuMeasuredChoice, TakesTheWayThatIsAskedFor) {
+  cuda::MeasuredChoice choice(3, 1);
+  EXPECT_TRUE(choice.is_made());
+  choice.took(1000);
+  EXPECT_EQ(choice.way(), 1u);
+  EXPECT_EQ(cuda::MeasuredChoice(3, 7).way(), 2u) << "the last one where there are fewer";
 }
 
 }  // namespace

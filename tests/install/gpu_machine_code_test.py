@@ -12,7 +12,8 @@ import gpu_machine_code  # noqa: E402  (it lies in scripts/)
 
 failed = []
 
-# An outer loop from 0x10, a loop without products at 0x30, and the loop of the products from 0x50, of which a branch can skip two instructions.
+# The outer loop begins at 0x10. It holds a loop without products at 0x30 and the loop of the products at 0x50, where a branch can skip two
+# instructions.
 LISTING = """
 Fatbin elf code:
 ================

@@ -16,7 +16,7 @@ void delay(cudaStream_t /*stream*/) {}  // tests/emulator/streams.hpp lets strea
 namespace {
 
 constexpr unsigned kLongest = 100'000;  // nanoseconds
-constexpr unsigned kOneIn = 4;          // so many launches wait, on the average
+constexpr unsigned kOneIn = 4;          // one launch in kOneIn waits, on average
 
 [[nodiscard]] __device__ std::uint64_t nanoseconds() {
   std::uint64_t now = 0;
