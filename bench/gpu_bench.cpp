@@ -15,10 +15,11 @@
 // Beside what is measured stands what follows from the bytes that kernels move, as counted on an emulator (gpu_counts.hpp), and from the
 // speed of the copy: "predicted", in the unit of the value ("predicted_ms" in JSON where that is a millisecond).
 //
-//   gpu_bench [all | copy | operators | aggregation | latency | training | rounds] [scale = 1] [--json]
+//   gpu_bench [all | copy | operators | aggregation | latency | training | rounds] [scale = 1] [--only TEXT] [--json]
 //
-// scale < 1: fewer clients and smaller vectors, to try it out. --json: a line of JSON for each row, for bench/gpu_check.py, instead of
-// tables. Needs FEDBITS_DATA with fashion-mnist and cifar10; what is missing is said. Without a GPU it says so and ends with 3.
+// scale < 1: fewer clients and smaller vectors, to try it out. --only: the operators, sums and studies whose names contain TEXT, for a
+// profiler. --json: a line of JSON for each row, for bench/gpu_check.py, instead of tables. Needs FEDBITS_DATA with fashion-mnist and
+// cifar10; what is missing is said. Without a GPU it says so and ends with 3.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -53,6 +54,8 @@ std::size_t scaled(double full, double least) { return static_cast<std::size_t>(
 // ---- rows ---------------------------------------------------------------------------------------------------------------------
 
 bool as_json = false;
+std::string only;  // a part of the names of the rows that are asked for
+[[nodiscard]] bool is_asked_for(const std::string& name) { return name.find(only) != std::string::npos; }
 const char* stage = "";
 
 struct Row {
@@ -135,6 +138,7 @@ void operators(double bytes_per_second) {
   bench::Cohort cohort(static_cast<std::uint32_t>(scaled(1000, 2)), scaled(1e6, 1e3));
   begin_table("operators", "operators, " + cohort.text());
   for (const bench::Operator& one : bench::compressed_rows()) {
+    if (!is_asked_for(one.label)) continue;
     const auto op = bench::make(one);
     const Scope scope = bench::scope_of(*op, one, cohort.P);
     cohort.restore();
@@ -156,6 +160,7 @@ void aggregation(double bytes_per_second) {
   const std::vector<double> weights(cohort.K, 1.0 / cohort.K);
   std::vector<double> sum(cohort.P);
   for (const bench::Operator& one : bench::summed_rows()) {
+    if (!is_asked_for(one.label)) continue;
     try {
       const auto op = bench::make(one);
       const Scope scope = bench::scope_of(*op, one, cohort.P);
@@ -182,6 +187,7 @@ void training() {
   const auto clients = static_cast<std::uint32_t>(scaled(256, 2));
   begin_table("training", "training, " + std::to_string(clients) + " clients, batch 32");
   for (const bench::Study& study : bench::training_studies(clients)) {
+    if (!is_asked_for(study.label)) continue;
     try {
       bench::Open run(bench::text_of(study, 100));
       std::uint32_t round = 1 + kWarmRounds;
@@ -201,9 +207,9 @@ void latency() {
     std::vector<Payload<float>> messages(kMessages);
     for (Payload<float>& message : messages) {
       message.place_on(Device::cuda);
-      message.counts.resize_discard(10);
-      message.index.resize_discard(1000);
-      message.value.resize_discard(1000);
+      message.counts.resize_for_overwrite(10);
+      message.index.resize_for_overwrite(1000);
+      message.value.resize_for_overwrite(1000);
     }
   });
   begin_table("latency", "latency");
@@ -246,7 +252,7 @@ void rounds(const std::string& products, std::uint32_t users) {
       5,
       20,
       products};
-  constexpr double kMost = 10;  // seconds; the time of all rounds is then that of those that were played, times as many
+  constexpr double kMost = 6;  // seconds; the time of all rounds is then that of those that were played, times as many
   bench::Open run(bench::text_of(study, count + kWarmRounds));
   run.play(1, kWarmRounds);
   const auto start = Clock::now();
@@ -284,11 +290,19 @@ void rounds() {
 int main(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   as_json = std::erase(words, "--json") > 0;
+  bool is_usable = true;
+  if (const auto named = std::find(words.begin(), words.end(), "--only"); named != words.end()) {
+    is_usable = named + 1 != words.end();
+    if (is_usable) only = *(named + 1);
+    words.erase(named, is_usable ? named + 2 : named + 1);
+  }
   const std::string what = words.empty() ? "all" : words[0];
   const std::vector<std::string> known = {"all", "copy", "operators", "aggregation", "latency", "training", "rounds"};
   if (words.size() > 1) scale = std::atof(words[1].c_str());
-  if (std::find(known.begin(), known.end(), what) == known.end() || words.size() > 2 || !(scale > 0)) {
-    std::fprintf(stderr, "usage: gpu_bench [all | copy | operators | aggregation | latency | training | rounds] [scale > 0] [--json]\n");
+  if (std::find(known.begin(), known.end(), what) == known.end() || words.size() > 2 || !(scale > 0) || !is_usable) {
+    std::fprintf(
+        stderr,
+        "usage: gpu_bench [all | copy | operators | aggregation | latency | training | rounds] [scale > 0] [--only TEXT] [--json]\n");
     return 2;
   }
   if (const std::string why = cuda::why_no_device(); !why.empty()) {

@@ -57,7 +57,7 @@ if(GTest_FOUND)
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
     gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${prefix}/" PROPERTIES ${FL_GPU_TEST_PROPERTIES})
   endfunction()
-  set(FL_GPU_TESTS tests/gpu/parity_test.cpp tests/gpu/run_test.cpp tests/gpu/training_test.cpp tests/gpu/sweep_test.cpp
+  set(FL_GPU_TESTS tests/gpu/parity_test.cpp tests/gpu/run_test.cpp tests/gpu/training_test.cpp tests/gpu/products_test.cpp tests/gpu/sweep_test.cpp
     tests/gpu/aggregation_test.cpp tests/gpu/tally_test.cpp tests/gpu/graph_test.cpp tests/gpu/state_test.cpp tests/gpu/rows_test.cpp
     tests/gpu/top_k_test.cpp tests/gpu/codes_test.cpp tests/gpu/plain_test.cpp tests/gpu/own_layer_test.cpp examples/prelu.cpp examples/prelu.cu)
   list(TRANSFORM FL_GPU_TESTS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)

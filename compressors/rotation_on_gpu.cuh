@@ -229,7 +229,7 @@ void decode_rotated(const Exec& exec, std::span<const RandomStream> streams, con
   const std::size_t K = out.size();
   for (std::size_t k = 0; k < K; ++k) {
     out[k]->place_on(kThisDevice);
-    out[k]->value.resize_discard(coded[k]->num_sent);
+    out[k]->value.resize_for_overwrite(coded[k]->num_sent);
   }
   const RandomStream* stream = upload(exec, streams, frame);
   const PayloadRow<T>*from = upload_rows(exec, coded, frame), *to = upload_rows(exec, out, frame);

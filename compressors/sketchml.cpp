@@ -11,9 +11,8 @@
 // sort in tests/compressors.
 //
 // Jiang, Fu, Yang, Cui, "SketchML: Accelerating distributed machine learning with data sketches", SIGMOD 2018.
-#include <math.h>
-
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <type_traits>
 
@@ -36,14 +35,17 @@ namespace FL_DEVICE_NS {
 namespace {
 
 template <class T>
+constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
+
+template <class T>
 struct CopySegment {
   Affine<T> input;
   std::size_t k, begin;
   T* to;
-  // Removes the sign of NaN, which depends on the processor and would decide its position.
+  // Replaces NaN, whose sign depends on the processor and would decide its position. (fabs(NaN) is negative on some GPUs.)
   FL_HD void operator()(std::size_t j) const {
     const T p = input.at(k, begin + j);
-    to[j] = p == p ? p : static_cast<T>(fabs(p));
+    to[j] = p == p ? p : kNan<T>;
   }
 };
 

@@ -8,11 +8,12 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
-#include "clients/cuda/divisor.hpp"
 #include "clients/cuda/operands.cuh"
 #include "clients/cuda/tensor_tiles.cuh"
 #include "clients/cuda/tiles.cuh"
@@ -99,17 +100,45 @@ void tiled_product(const Exec& exec, MatrixProducts products, const char* name, 
 
 // ---- operands that are first written as matrices ----------------------------------------------------------------------------------
 
-// Writes to [clients,d,n] = B of clients first .. first+clients-1.
+// The division of a matrix [d,n] among blocks. A block takes `columns` of it, a power of two, in rows that neighbour each other; a thread
+// takes one column and every (kBlockThreads / columns)-th of the rows.
+struct LaidOut {
+  static constexpr std::uint32_t kRowsOfThread = 16, kLeastColumns = 16;
+  static constexpr std::uint32_t kMostRows = kRowsOfThread * kBlockThreads / kLeastColumns;
+  std::uint32_t d, n, columns, log_columns, rows, across, down;
+  LaidOut(std::size_t d_, std::size_t n_) : d(static_cast<std::uint32_t>(d_)), n(static_cast<std::uint32_t>(n_)) {
+    columns = std::clamp<std::uint32_t>(std::bit_ceil(n), kLeastColumns, kBlockThreads);
+    log_columns = static_cast<std::uint32_t>(std::bit_width(columns) - 1);
+    rows = kRowsOfThread * kBlockThreads / columns;
+    across = (n + columns - 1) / columns;
+    down = (d + rows - 1) / rows;
+  }
+};
+
+// Writes to [clients,d,n] = B of clients first .. first+clients-1. What a view needs to know of a row is computed once for the block, and
+// of a column once for the thread.
 template <class T, class B>
-__global__ void lay_out(std::size_t first, std::size_t clients, std::uint32_t d, std::uint32_t n, Divisor width, B operand, T* to) {
-  const std::size_t per_client = std::size_t{d} * n, blocks = (per_client + blockDim.x - 1) / blockDim.x;
+__global__ void lay_out(std::size_t first, std::size_t clients, LaidOut cut, B operand, T* to) {
+  using View = decltype(operand.open(0));
+  __shared__ decltype(std::declval<View>().deep(0)) deep[LaidOut::kMostRows];
+  const std::uint32_t apart = kBlockThreads >> cut.log_columns, row = threadIdx.x >> cut.log_columns;
+  const std::size_t blocks = std::size_t{cut.across} * cut.down;
   for (std::size_t block = blockIdx.x; block < clients * blocks; block += gridDim.x) {
-    const std::size_t k = block / blocks, at = (block - k * blocks) * blockDim.x + threadIdx.x;
-    if (at >= per_client) continue;
-    auto e = static_cast<std::uint32_t>(at);
-    const std::uint32_t j = width.split(e);
-    const auto view = operand.open(first + k);
-    to[k * per_client + at] = view.at(view.line(j), view.deep(e));
+    const std::size_t k = block / blocks;
+    const auto within = static_cast<std::uint32_t>(block - k * blocks);
+    const std::uint32_t begin = within / cut.across * cut.rows, left = cut.d - begin, rows = left < cut.rows ? left : cut.rows;
+    const std::uint32_t j = within % cut.across * cut.columns + (threadIdx.x & (cut.columns - 1));
+    const View view = operand.open(first + k);
+    if (threadIdx.x < rows) deep[threadIdx.x] = view.deep(begin + threadIdx.x);
+    __syncthreads();
+    if (j < cut.n) {
+      const auto line = view.line(j);
+      T* column = to + (k * cut.d + begin) * cut.n + j;
+      FL_UNROLL
+      for (std::uint32_t i = 0; i < LaidOut::kRowsOfThread; ++i)
+        if (const std::uint32_t e = row + i * apart; e < rows) column[std::size_t{e} * cut.n] = view.at(line, deep[e]);
+    }
+    __syncthreads();  // before the next rows come into the same memory
   }
 }
 
@@ -122,8 +151,8 @@ void laid_out_product(const Exec& exec, MatrixProducts products, const char* nam
   T* matrix = frame.take<T>(most * n * d);
   for (std::size_t first = 0; first < clients; first += most) {
     const std::size_t here = std::min(most, clients - first);
-    Launch(exec, "lay_out", here * blocks_for(n * d))(lay_out<T, B>, first, here, static_cast<std::uint32_t>(d),
-                                                      static_cast<std::uint32_t>(n), Divisor(n), b, matrix);
+    const LaidOut cut(d, n);
+    Launch(exec, "lay_out", here * cut.across * cut.down)(lay_out<T, B>, first, here, cut, b, matrix);
     tiled_product<T>(exec, products, name, here, m, n, d, FromClient<A>{first, a}, RightMatrix<T>{matrix, n * d, n},
                      StoreFromClient<Store>{first, store});
   }

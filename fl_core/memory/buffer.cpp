@@ -76,9 +76,9 @@ HostBytes& host_bytes() {
   return counted;
 }
 
-void* allocate_bytes(Device device, std::size_t bytes) {
+void* allocate_bytes(Device device, std::size_t bytes, Contents contents) {
   if (device == Device::cpu) return allocate_host(bytes);
-  return cuda::allocate_bytes(device, bytes);
+  return cuda::allocate_bytes(device, bytes, contents);
 }
 
 void free_bytes(Device device, void* memory, std::size_t bytes) noexcept {

@@ -1,6 +1,7 @@
 // Memory with one owner on one device: 64-byte aligned on the host (huge pages from 2 MiB on), GPU memory, CUDA managed memory, or pinned
 // host memory. Both devices reach managed and pinned memory; the host must wait for the kernels that write it before reading.
-// New memory is zero. Transfers between devices are always a visible copy(), never implicit.
+// New memory is zero, unless the caller says that it writes everything. Transfers between devices are always a visible copy(), never
+// implicit.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +13,12 @@
 
 namespace fl {
 
-// Allocates zeroed memory. Throws std::bad_alloc (host) or DeviceError (GPU). A build without CUDA supports host memory only and otherwise
-// throws DeviceError.
-[[nodiscard]] FL_API void* allocate_bytes(Device device, std::size_t bytes);
+// Whether memory is zero where it is allocated, or holds whatever it held. To clear a block of a GPU takes longer than to find one.
+enum class Contents { zero, any };
+
+// Allocates memory; the host's is always zeroed. Throws std::bad_alloc (host) or DeviceError (GPU). A build without CUDA supports host
+// memory only and otherwise throws DeviceError.
+[[nodiscard]] FL_API void* allocate_bytes(Device device, std::size_t bytes, Contents contents = Contents::zero);
 FL_API void free_bytes(Device device, void* memory, std::size_t bytes) noexcept;
 // Copies between host and device or within one device. On a GPU, `stream` orders the copy; host copies are immediate.
 FL_API void copy_bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes, void* stream = nullptr);
@@ -50,15 +54,9 @@ class Buffer {
   ~Buffer() { release(); }
 
   // Grows to at least `size` elements; contents may be lost. GPU buffers grow by at least a quarter, because GPU allocations are slow.
-  void resize_discard(std::size_t size) {
-    if (size > capacity_) {
-      const std::size_t grown = device_ == Device::cpu || capacity_ == 0 ? size : std::max(size, capacity_ + capacity_ / 4);
-      release();
-      data_ = static_cast<T*>(allocate_bytes(device_, grown * sizeof(T)));
-      capacity_ = grown;
-    }
-    size_ = size;
-  }
+  void resize_discard(std::size_t size) { resize_lost(size, Contents::zero); }
+  // Does the same for elements that the caller writes before anybody reads them: new GPU memory is not cleared.
+  void resize_for_overwrite(std::size_t size) { resize_lost(size, Contents::any); }
   // Grows to at least `size` elements, by half or more, and keeps the contents. On a GPU, `stream` orders the copy; null waits for all
   // streams.
   void resize_keep(std::size_t size, void* stream = nullptr) {
@@ -94,6 +92,15 @@ class Buffer {
   }
 
  private:
+  void resize_lost(std::size_t size, Contents contents) {
+    if (size > capacity_) {
+      const std::size_t grown = device_ == Device::cpu || capacity_ == 0 ? size : std::max(size, capacity_ + capacity_ / 4);
+      release();
+      data_ = static_cast<T*>(allocate_bytes(device_, grown * sizeof(T), contents));
+      capacity_ = grown;
+    }
+    size_ = size;
+  }
   void release() noexcept {
     if (data_ != nullptr) free_bytes(device_, data_, capacity_ * sizeof(T));
     data_ = nullptr;

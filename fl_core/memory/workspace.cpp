@@ -47,7 +47,7 @@ void* Workspace::take_bytes(std::size_t bytes) {
 
 void* Workspace::take_single(std::size_t bytes) {
   bytes = std::max<std::size_t>(bytes, 1);
-  single_.push_back({cuda::allocate_bytes(device_, bytes, cuda::Contents::any), bytes});
+  single_.push_back({cuda::allocate_bytes(device_, bytes, Contents::any), bytes});
   ++generation_;
   return single_.back().memory;
 }

@@ -73,7 +73,8 @@ struct RandomStream {
   [[nodiscard]] FL_HD std::uint32_t bits(std::uint64_t index) const {
     std::uint32_t words[4];
     quad(static_cast<std::uint32_t>(index / 4), words);
-    return words[index % 4];
+    const std::uint32_t low = (index & 1) != 0 ? words[1] : words[0], high = (index & 1) != 0 ? words[3] : words[2];
+    return (index & 2) != 0 ? high : low;  // words[index % 4] would lie in a GPU's memory instead of its registers
   }
   // Returns a uniform number in [0, 1) from one word, with 24 bits for float and 32 bits for double.
   template <class T>

@@ -24,6 +24,12 @@ class SubsetDraws {
     used_ += 2;
     return below(word0, word1, bound);
   }
+  // Returns number `i` of the draws alone.
+  [[nodiscard]] static FL_HD std::uint32_t at(const RandomStream& stream, std::size_t i, std::uint64_t bound) {
+    std::uint32_t word[4];
+    stream.quad(static_cast<std::uint32_t>(i / 2), word);
+    return i % 2 == 0 ? below(word[0], word[1], bound) : below(word[2], word[3], bound);
+  }
   // Returns the number that two words make: floor(pair * bound / 2^64) in 64-bit steps; bound <= 2^32.
   [[nodiscard]] static FL_HD std::uint32_t below(std::uint32_t word0, std::uint32_t word1, std::uint64_t bound) {
     const std::uint64_t high = word0 * bound, low = word1 * bound;

@@ -5,6 +5,9 @@
 // threads, which add them to the sums in shared memory: the entries of one client have distinct positions, and the block waits between
 // clients; the next clients' entries are loaded before. The first entry of a part in each list is searched for from its place under an
 // even spread, for a group of clients at a time. Cohorts that send only lists of values use list_sums.cuh instead.
+//
+// Where parts alone would leave multiprocessors without work, the groups of clients are divided into runs as well. A run has a power of two
+// of groups, so that its sum is a node of the tree that GroupSums adds along: join_runs gives the same bits.
 #pragma once
 
 #include <cstddef>
@@ -417,24 +420,39 @@ template <class T>
   return {total + kPositions, cohort.num_near, cohort.far + blockIdx.x * cohort.num_far * kPositions, kPositions};
 }
 
-// Sums the parts from first_part on. sum: [L]
+// Returns a run of `clients` clients, the last of which may have fewer.
+template <class T>
+[[nodiscard]] __device__ Cohort<T> run_of(const Cohort<T>& cohort, std::size_t run, std::size_t clients) {
+  const std::size_t first = run * clients, left = cohort.num_messages - first;
+  Cohort<T> own = cohort;
+  own.message += first;
+  own.details += first;
+  own.num_messages = left < clients ? left : clients;
+  return own;
+}
+
+// Sums the parts from first_part on, over each run of clients. sum: [runs,L]
 template <class T>
 __global__ void __launch_bounds__(kAddThreads, kBlocksAtOnce)
-    add_messages(ScopePlan plan, Cut cut, std::size_t first_part, Cohort<T> cohort, double* sum) {
+    add_messages(ScopePlan plan, Cut cut, std::size_t first_part, Cohort<T> cohort, std::size_t clients_of_run, std::size_t L,
+                 double* sum) {
   FL_SHARED_MEMORY(double, total);
   __shared__ PartPositions positions;
-  for (std::size_t part = first_part + blockIdx.x; part < cut.num_parts; part += gridDim.x) {
-    if (threadIdx.x == 0) positions = positions_of_part(plan, cut, part);
+  const std::size_t parts = cut.num_parts - first_part, runs = (cohort.num_messages + clients_of_run - 1) / clients_of_run;
+  for (std::size_t piece = blockIdx.x; piece < parts * runs; piece += gridDim.x) {
+    const std::size_t run = piece / parts;
+    const Cohort<T> own = run_of(cohort, run, clients_of_run);
+    if (threadIdx.x == 0) positions = positions_of_part(plan, cut, first_part + (piece - run * parts));
     __syncthreads();
-    for (std::size_t first = 0; first < cohort.num_messages; first += kSumGroup) {
-      add_group(cohort, first, positions, total);
-      if (cohort.num_messages - first <= kSumGroup) break;
-      const GroupSums sums = sums_of(cohort, total);
+    for (std::size_t first = 0; first < own.num_messages; first += kSumGroup) {
+      add_group(own, first, positions, total);
+      if (own.num_messages - first <= kSumGroup) break;
+      const GroupSums sums = sums_of(own, total);
       for (std::size_t i = threadIdx.x; i < positions.count; i += kAddThreads) sums.add(i, first / kSumGroup, total[i]);
     }
-    const GroupSums sums = sums_of(cohort, total);
+    const GroupSums sums = sums_of(own, total);
     for (std::size_t i = threadIdx.x; i < positions.count; i += kAddThreads)
-      sum[positions.begin + i] = sums.with_last(i, (cohort.num_messages - 1) / kSumGroup, total[i]);
+      sum[run * L + positions.begin + i] = sums.with_last(i, (own.num_messages - 1) / kSumGroup, total[i]);
     __syncthreads();  // before shared memory is reused for the next positions
   }
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <vector>
 
@@ -17,7 +18,16 @@ using detail::kMostNear;
 using detail::kMostTogether;
 using detail::kPositions;
 
-constexpr std::size_t kMostBlocks = 2048;  // which then take several parts; each has its own sums of groups
+constexpr std::size_t kMostBlocks = 2048;    // which then take several parts; each has its own sums of groups
+constexpr std::size_t kWantedBlocks = 1584;  // so that the last ones of a GPU with 132 multiprocessors leave few of them idle
+constexpr std::size_t kMostRuns = 64, kRunLevels = std::bit_width(kMostRuns);
+
+// Returns the number of groups of clients in a run (add_messages.cuh), a power of two.
+[[nodiscard]] std::size_t groups_of_run(std::size_t parts, std::size_t groups) {
+  const std::size_t most = std::max<std::size_t>(parts, 1), wanted = (kWantedBlocks + most - 1) / most;
+  const std::size_t runs = std::clamp<std::size_t>(wanted, 1, std::min(groups, kMostRuns));
+  return std::bit_ceil((groups + runs - 1) / runs);
+}
 
 template <class U>
 [[nodiscard]] bool is_reachable(const Buffer<U>& buffer) {
@@ -93,6 +103,16 @@ template <class T>
   return cut;
 }
 
+// Adds up the sums of runs as GroupSums does those of groups. of_run: [runs,L]
+__global__ void join_runs(const double* of_run, std::size_t runs, std::size_t L, double* sum) {
+  for (std::size_t i = thread_index(); i < L; i += num_threads()) {
+    double level[kRunLevels];
+    const GroupSums sums(level, kRunLevels, nullptr, 1);
+    for (std::size_t run = 0; run + 1 < runs; ++run) sums.add(0, run, of_run[run * L + i]);
+    sum[i] = sums.with_last(0, runs - 1, of_run[(runs - 1) * L + i]);
+  }
+}
+
 template <class T>
 class Aggregation final : public DeviceAggregation<T> {
  public:
@@ -142,14 +162,24 @@ class Aggregation final : public DeviceAggregation<T> {
     } else if (plan.total != sum.size()) {  // positions in no segment
       FL_CUDA_CHECK(cudaMemsetAsync(total, 0, sum.size() * sizeof(double), stream_of(exec_)));
     }
-    const std::size_t first = are_lists ? cut.num_compressed_parts : 0, blocks = std::min(cut.num_parts - first, kMostBlocks);
-    const std::size_t levels = GroupSums::levels((sent.size() + kSumGroup - 1) / kSumGroup), near = std::min(levels, kMostNear);
-    const Cohort<T> cohort{message,       upload(exec_, details, frame),
-                           sent.size(),   near,
-                           levels - near, frame.take<double>(blocks * (levels - near) * kPositions)};
-    Launch(exec_, "add_messages", blocks, kAddThreads)
-        .with_shared((1 + near) * kPositions * sizeof(double))(detail::add_messages<T>, plan, cut, first, cohort, total);
+    add_parts(sent.size(), message, upload(exec_, details, frame), plan, cut, are_lists, sum.size(), total, frame);
     ::fl::copy_bytes(sum.data(), Device::cpu, total, Device::cuda, sum.size_bytes(), exec_.stream);
+  }
+
+  // Adds what is not a list of values, or, where all messages are such lists, their excluded tensors.
+  void add_parts(std::size_t K, const SentMessage<T>* message, const MessageDetails<T>* details, const ScopePlan& plan, const Cut& cut,
+                 bool are_lists, std::size_t L, double* total, Workspace::Frame& frame) {
+    const std::size_t first = are_lists ? cut.num_compressed_parts : 0, parts = cut.num_parts - first;
+    const std::size_t groups = (K + kSumGroup - 1) / kSumGroup, in_run = are_lists ? std::bit_ceil(groups) : groups_of_run(parts, groups);
+    const std::size_t runs = (groups + in_run - 1) / in_run, blocks = std::min(parts * runs, kMostBlocks);
+    const std::size_t levels = GroupSums::levels(std::min(groups, in_run)), near = std::min(levels, kMostNear);
+    const Cohort<T> cohort{message, details, K, near, levels - near, frame.take<double>(blocks * (levels - near) * kPositions)};
+    double* of_run = runs == 1 ? total : frame.take<double>(runs * L);
+    if (runs > 1 && plan.total != L) FL_CUDA_CHECK(cudaMemsetAsync(of_run, 0, runs * L * sizeof(double), stream_of(exec_)));
+    Launch(exec_, "add_messages", blocks, kAddThreads)
+        .with_shared((1 + near) * kPositions * sizeof(double))(detail::add_messages<T>, plan, cut, first, cohort, in_run * kSumGroup, L,
+                                                               of_run);
+    if (runs > 1) Launch(exec_, "join_runs", blocks_for(L))(join_runs, of_run, runs, L, total);
   }
 
   DeviceStream stream_{Device::cuda};

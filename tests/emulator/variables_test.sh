@@ -76,6 +76,12 @@ for file in *.toml; do
   done
 done
 
+# Times of kernels are written at the end, and change no result.
+expected=$(checksum_of hard_threshold LC_ALL=C) && found=$(checksum_of hard_threshold FEDBITS_CUDA_TIMES=times.csv) || failed=1
+[ "$found" = "$expected" ] || { echo "FAILED: hard_threshold has the checksum $found where kernels are timed, and $expected otherwise"; failed=1; }
+{ [ "$(head -n 1 times.csv)" = kernel,blocks,threads,launches,ms,us_each ] && grep -qE '^"mark_kept",[0-9]+,256,[1-9][0-9]*,' times.csv; } ||
+  { echo "FAILED: the table of times is not as it should be:"; head -n 3 times.csv; failed=1; }
+
 # Clients whose local update has no half for a GPU train on the CPU, and a run says so.
 "$fedbits" run top_k.toml --set local.kind=scaffold --set feedback.up.kind=scaffold --device cuda --out on_cpu >said 2>&1 || true
 grep -qF 'clients train on the CPU' said || { echo "FAILED: a run does not say that its clients train on the CPU:"; cat said; failed=1; }

@@ -128,10 +128,11 @@ std::vector<Study> studies() {
        "kind = 'sgd'\nbatch = 5\nsteps = 2\nlearning_rate = 0.1", kEf14},
       {"CharLstm", kWords, "kind = 'char_lstm'\nembedding = 3\nunits = 5\nlayers = 2",
        "kind = 'sgd'\nbatch = 4\nsteps = 2\nlearning_rate = 0.5", kEf14},
+      // All is sent: both biases of a gate move by the same amounts, and which of them Top-k sends is decided by rounding.
       {"LstmOfTwoBiases", kWords,
        "kind = 'neural_network'\nlayers = ['embedding(vocabulary, 3)', 'lstm(5, forget_bias=0.5)', 'lstm(4, last=true)', "
        "'dense(classes)']",
-       "kind = 'sgd'\nbatch = 4\nsteps = 2\nlearning_rate = 0.5", kEf14},
+       "kind = 'sgd'\nbatch = 4\nsteps = 2\nlearning_rate = 0.5", ""},
       {"LabelsAtEveryPosition", kWordsAtEachPosition, "kind = 'char_lstm'\nembedding = 3\nunits = 5\nlayers = 2",
        "kind = 'sgd'\nbatch = 4\nepochs = 1\nlearning_rate = 0.5", ""},
       {"LeastSquares", kNumbers, "kind = 'linear_regression'\nl2 = 0.01", "kind = 'gradient'\nlearning_rate = 0.1", kEf14},
@@ -330,52 +331,6 @@ TEST(GpuSteps, AreTheSameTakenWhereGradientsAreFound) {
     EXPECT_TRUE(same_words(where, "model", model_on<float>(Device::cuda, text_of(in_memory, "float32"), 2),
                            model_on<float>(Device::cuda, text_of(study, "float32"), 2)));
   }
-}
-
-// Outputs of a dense layer of one client among `clients`, each with three examples of d numbers; `first` of them are given.
-std::vector<float> dense_outputs(MatrixProducts products, std::size_t d, std::size_t clients, std::size_t first) {
-  constexpr std::size_t kExamples = 3, kOutputs = 5;
-  Workspace workspace(Device::cuda);
-  const Exec exec{.device = Device::cuda, .workspace = &workspace};
-  const auto made = [](std::size_t i) { return static_cast<float>(std::sin(0.7 * static_cast<double>(i) + 1)); };
-  const auto there = [&](std::size_t begin, std::size_t count) {
-    std::vector<float> here;
-    for (std::size_t i = begin; i < begin + count; ++i) here.push_back(made(i));
-    Buffer<float> buffer(count, Device::cuda);
-    copy_bytes(buffer.data(), Device::cuda, here.data(), Device::cpu, count * sizeof(float));
-    return buffer;
-  };
-  const Buffer<float> in = there(first * kExamples * d, clients * kExamples * d), w = there(7, kOutputs * d);
-  Buffer<float> out(clients * kExamples * kOutputs, Device::cuda);
-  const auto layer = cuda::make_device_layer<float>(
-      {.form = dense_form(1, d, kOutputs, false), .begin = 0, .inputs = d, .outputs = kOutputs, .number = 0});
-  layer->forward({.exec = exec, .clients = clients, .B = kExamples, .products = products}, {w.data(), 0}, in.data(), out.data());
-  std::vector<float> here(out.size());
-  copy_bytes(here.data(), Device::cpu, out.data(), Device::cuda, out.size() * sizeof(float));
-  return here;
-}
-
-// Long sums of few clients are taken in parts side by side, those of many as a whole.
-TEST(GpuProducts, PartsOfLongSumsGiveTheBitsOfTheWhole) {
-  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
-  if (test::kSanitized) GTEST_SKIP() << "under the sanitizers shorter sums";
-  constexpr std::size_t kMany = 256;
-  for (const MatrixProducts products : {MatrixProducts::full, MatrixProducts::tf32, MatrixProducts::bf16})
-    for (const std::size_t d : {513u, 1024u, 1500u}) {
-      const Where where{
-          .what = "dense layer, products in " + std::string(to_string(products)) + ", sums of " + std::to_string(d) + " terms",
-          .K = kMany,
-          .precision = "float32",
-          .on_first = "among all clients",
-          .on_second = "alone"};
-      const std::vector<float> whole = dense_outputs(products, d, kMany, 0);
-      const std::size_t each = whole.size() / kMany;
-      for (const std::size_t k : {std::size_t{0}, kMany - 1}) {
-        const auto begin = whole.begin() + static_cast<std::ptrdiff_t>(k * each);
-        const std::vector<float> among(begin, begin + static_cast<std::ptrdiff_t>(each));
-        EXPECT_TRUE(same_words(where, "outputs of client " + std::to_string(k), among, dense_outputs(products, d, 1, k)));
-      }
-    }
 }
 
 // Work is cut into waves of other sizes until the best is known, and then repeated from what was recorded.

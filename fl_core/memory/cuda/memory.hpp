@@ -7,6 +7,7 @@
 #include <string>
 
 #include "fl_core/config/device.hpp"
+#include "fl_core/memory/buffer.hpp"
 
 namespace fl::cuda {
 
@@ -39,11 +40,8 @@ struct MemoryUse {
 };
 [[nodiscard]] FL_API MemoryUse memory_use();
 
-// Whether memory is zero where it is allocated, or holds whatever it held.
-enum class Contents { zero, any };
-
-// Allocates memory of a kind (cuda, managed, pinned). It is zero for all streams when the call returns; other streams do not wait. Contents
-// that do not matter are left as they are only where blocks are not pooled. Throws DeviceError if the GPU has too little free memory
+// Allocates memory of a kind (cuda, managed, pinned). Unless its contents do not matter, it is zero for all streams when the call returns;
+// other streams do not wait. Throws DeviceError if the GPU has too little free memory
 // (managed memory of this process counts as resident), if managed memory would exceed kMostManagedShare of the memory that is otherwise
 // free, and for managed memory on a GPU that cannot share it.
 [[nodiscard]] FL_API void* allocate_bytes(Device kind, std::size_t bytes, Contents contents = Contents::zero);

@@ -9,6 +9,7 @@
 
 #include "fl_core/memory/exec.hpp"
 #include "fl_core/ops/cuda/delay.hpp"
+#include "fl_core/ops/cuda/launch_times.hpp"
 
 namespace fl::cuda {
 
@@ -22,9 +23,12 @@ FL_API void check(cudaError_t status, const char* expression, const char* file, 
 #if defined(__CUDACC__)
 #define FL_UNROLL _Pragma("unroll")
 #define FL_NO_UNROLL _Pragma("unroll 1")
+#define FL_UNROLL_BY(times) FL_PRAGMA(unroll times)
+#define FL_PRAGMA(text) _Pragma(#text)
 #else
 #define FL_UNROLL
 #define FL_NO_UNROLL
+#define FL_UNROLL_BY(times)
 #endif
 
 inline constexpr int kBlockThreads = 256;
@@ -48,6 +52,7 @@ class Launch {
     if (blocks_ == 0) return;
     constexpr std::size_t kMostBlocks = std::size_t{1} << 30;
     const auto blocks = static_cast<unsigned>(std::min(blocks_, kMostBlocks));
+    const TimedLaunch timed(stream_, name_, blocks, static_cast<unsigned>(threads_));
 #if defined(FL_CUDA_EMULATOR)
     emulator::launch_on(stream_, name_, kernel, blocks, static_cast<unsigned>(threads_), shared_bytes_, arguments...);
 #else

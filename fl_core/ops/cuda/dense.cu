@@ -46,7 +46,7 @@ void dense_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, Wi
     payload->positions = Positions::all;
     payload->values = wire;
     payload->num_sent = plan.total;
-    payload->value.resize_discard(plan.total);
+    payload->value.resize_for_overwrite(plan.total);
   }
   Launch(exec, "dense_rows", input.clients() * plan.num_tiles)(send_tiles<T>, input, state, plan, wire, Target::value,
                                                                upload_rows(exec, out, frame));
@@ -60,7 +60,7 @@ void send_excluded(const Exec& exec, const Affine<T>& input, const Scope& scope,
   const ScopePlan plan = plan_segments(exec, scope.excluded, frame);
   for (Payload<T>* payload : out) {
     payload->place_on(Device::cuda);
-    payload->excluded.resize_discard(plan.total);
+    payload->excluded.resize_for_overwrite(plan.total);
   }
   Launch(exec, "send_excluded", input.clients() * plan.num_tiles)(send_tiles<T>, input, state, plan, kNativeWire<T>, Target::excluded,
                                                                   upload_rows(exec, out, frame));

@@ -34,6 +34,7 @@ namespace {
   asked.pools_memory = pool != "off";
   asked.delay_seed = whole_number("FEDBITS_CUDA_DELAY", 1).value_or(0);
   if (const auto way = whole_number("FEDBITS_CUDA_WAY", 0)) asked.way = static_cast<std::size_t>(*way);
+  asked.times_file = value_of("FEDBITS_CUDA_TIMES");
   return asked;
 }
 

@@ -44,19 +44,45 @@ __global__ void gather_entries(Affine<T> input, StateWrite<T> state, ScopePlan p
   }
 }
 
-constexpr int kDrawThreads = 32;  // of a block: draws wait for memory, so they are spread over the GPU
+// Returns the lanes of a warp that take part and hold the same number.
+[[nodiscard]] __device__ unsigned lanes_with(std::uint32_t number, bool takes_part) {
+  unsigned same = 0;
+  for (unsigned lane = 0; lane < kWarp; ++lane)
+    if (__shfl_sync(kAllLanes, number, static_cast<int>(lane)) == number) same |= 1u << lane;
+  return same & __ballot_sync(kAllLanes, takes_part);
+}
 
-// A thread per client and segment: k[s] of the segment's entries, or, where these are more than half of them, the others.
+// Marks the subset that draw_subset draws, a warp at a time: each lane marks its number, and lanes then settle which of them draw a number
+// that is selected already, by those before it in the warp or earlier, and so select themselves.
+__device__ void mark_subset(const RandomStream& stream, std::size_t n, std::size_t k, std::uint32_t* mark) {
+  const unsigned lane = threadIdx.x % kWarp;
+  const std::size_t drawn = draws_the_others(n, k) ? n - k : k;
+  for (std::size_t done = 0; done < drawn; done += kWarp) {
+    const bool draws = done + lane < drawn;
+    const std::size_t begin = n - drawn + done, own = begin + lane;
+    const std::uint32_t number = draws ? SubsetDraws::at(stream, done + lane, own + 1) : 0, bit = 1u << (number % 32);
+    const bool is_marked = draws && (atomicOr(&mark[number / 32], bit) & bit) != 0;
+    const unsigned same = lanes_with(number, draws);
+    // A number that was marked before these draws is marked for all its lanes, and another one for all but one of them.
+    const bool was_selected = (__ballot_sync(kAllLanes, is_marked) & same) == same;
+    bool selects_itself = draws && (was_selected || (same & ((1u << lane) - 1)) != 0);
+    unsigned known = 0;
+    for (unsigned found = __ballot_sync(kAllLanes, selects_itself); found != known; found = __ballot_sync(kAllLanes, selects_itself)) {
+      known = found;
+      if (draws && number >= begin && number < own && (found >> (number - begin) & 1) != 0) selects_itself = true;
+    }
+    if (selects_itself) atomicOr(&mark[own / 32], 1u << (own % 32));
+    __syncwarp();
+  }
+}
+
+// A warp per client and segment: k[s] of the segment's entries, or, where these are more than half of them, the others.
 __global__ void mark_subsets(ScopePlan plan, std::size_t num_clients, const std::uint32_t* k, const RandomStream* stream,
                              std::uint32_t* mark) {
-  for (std::size_t piece = thread_index(); piece < num_clients * plan.num_segments; piece += num_threads()) {
+  for (std::size_t piece = blockIdx.x; piece < num_clients * plan.num_segments; piece += gridDim.x) {
     const std::size_t client = piece / plan.num_segments, s = piece - client * plan.num_segments;
     std::uint32_t* own = mark + (client * plan.num_tiles + plan.segment[s].first_tile) * kMarkWords;
-    draw_subset(stream[piece], plan.segment[s].size, k[s], [own](std::size_t t) {
-      const std::uint32_t bit = 1u << (t % 32), word = own[t / 32];
-      own[t / 32] = word | bit;
-      return (word & bit) == 0;
-    });
+    mark_subset(stream[piece], plan.segment[s].size, k[s], own);
   }
 }
 
@@ -84,7 +110,7 @@ void gather_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, s
   for (Payload<T>* payload : out) {
     payload->positions = Positions::list;
     payload->values = wire;
-    payload->value.resize_discard(payload->num_sent);
+    payload->value.resize_for_overwrite(payload->num_sent);
     num_sent.push_back(payload->num_sent);
     largest = std::max(largest, payload->num_sent);
   }
@@ -112,8 +138,8 @@ void random_subset_rows(const Exec& exec, const Scope& scope, std::span<const st
   auto* mark = frame.take<std::uint32_t>(words);
   FL_CUDA_CHECK(cudaMemsetAsync(mark, 0, words * sizeof *mark, stream_of(exec)));
   const std::uint32_t* kept = upload(exec, k, frame);
-  Launch(exec, "mark_subsets", blocks_for(K * k.size(), kDrawThreads), kDrawThreads)(
-      mark_subsets, plan, K, kept, upload(exec, std::span<const RandomStream>(stream), frame), mark);
+  Launch(exec, "mark_subsets", K * k.size(), static_cast<int>(kWarp))(mark_subsets, plan, K, kept,
+                                                                      upload(exec, std::span<const RandomStream>(stream), frame), mark);
   std::size_t num_sent = 0;
   bool turns = false;
   for (std::size_t s = 0; s < k.size(); ++s) {

@@ -56,6 +56,7 @@ void RepeatedWork::forget() {
 }
 
 void RepeatedWork::run(const Exec& exec, std::span<const std::uint64_t> key, const std::function<void()>& work) {
+  if (times_launches()) return work();
   std::vector<std::uint64_t> own(key.begin(), key.end());
   const auto found = entries_.find(own);
   if (found == entries_.end()) {

@@ -3,8 +3,9 @@
 //
 //   z_k [n] = H_n x_k,   H_n of +-1, n a power of two;   x_k[i] = load(k, i);   store(k, i, z_k[i])
 //
-// A block holds kHeldNumbers of a row, so that their stages go together: longer rows take another pass over z for each 9 stages more. The
-// stages are those of hadamard_rows (linalg.cuh) in their order, so the numbers are the CPU's.
+// A block holds kHeldOfRow numbers of a row, so that their stages go together: longer rows take another pass over z for each 9 stages
+// more. A thread takes four stages in registers between two visits to shared memory. The stages are those of hadamard_rows (linalg.cuh) in
+// their order, so the numbers are the CPU's.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +18,11 @@ namespace fl::cuda {
 namespace detail {
 
 inline constexpr std::size_t kHeldOfRow = 4096;
+inline constexpr unsigned kStagesTogether = 4;
+
+// Where number i lies in shared memory: with a gap behind each sixteen, so that neighbouring threads, which begin sixteen numbers apart in
+// the first stages, use different banks.
+[[nodiscard]] FL_HD constexpr unsigned with_gaps(unsigned i) { return i + i / 16; }
 
 // Rows k of a matrix whose rows are `stride` apart.
 template <class T>
@@ -31,16 +37,46 @@ struct RowsOf {
 // What a block holds of a row: `columns` neighbours in each of several places that are `stride` apart; or several rows that are shorter.
 struct HeldPart {
   std::size_t n, stride, columns;
+  unsigned log_n, log_columns;
+  HeldPart(std::size_t n_, std::size_t stride_, std::size_t columns_)
+      : n(n_), stride(stride_), columns(columns_), log_n(log_of(n_)), log_columns(log_of(columns_)) {}
+  [[nodiscard]] static unsigned log_of(std::size_t power) { return static_cast<unsigned>(std::bit_width(power) - 1); }
   [[nodiscard]] FL_HD std::size_t rows_held() const { return n < kHeldOfRow ? kHeldOfRow / n : 1; }
   [[nodiscard]] FL_HD std::size_t pieces(std::size_t K) const {
     return n < kHeldOfRow ? (K + rows_held() - 1) / rows_held() : K * (n / kHeldOfRow);
   }
 };
 
-// Stages of distance columns .. end / 2 on what a block holds.
+// kStages stages, the first of which has the distance 2^log_distance, on `count` numbers that a block holds.
+template <unsigned kStages, class T>
+__device__ void take_stages(T* held, unsigned count, unsigned log_distance) {
+  constexpr unsigned kNumbers = 1u << kStages;
+  const unsigned distance = 1u << log_distance;
+  for (unsigned i = threadIdx.x; i < count >> kStages; i += blockDim.x) {
+    const unsigned first = (i >> log_distance << (log_distance + kStages)) + (i & (distance - 1));
+    T x[kNumbers];
+    FL_UNROLL
+    for (unsigned j = 0; j < kNumbers; ++j) x[j] = held[with_gaps(first + (j << log_distance))];
+    FL_UNROLL
+    for (unsigned half = 1; half < kNumbers; half *= 2) {
+      FL_UNROLL
+      for (unsigned j = 0; j < kNumbers; ++j) {
+        if ((j & half) != 0) continue;
+        const T a = x[j], b = x[j + half];
+        x[j] = a + b;
+        x[j + half] = a - b;
+      }
+    }
+    FL_UNROLL
+    for (unsigned j = 0; j < kNumbers; ++j) held[with_gaps(first + (j << log_distance))] = x[j];
+  }
+  __syncthreads();
+}
+
+// Stages of distance columns .. 2^log_end / 2 on what a block holds. All sizes are powers of two, but for the number of rows.
 template <class T, class Load, class Store>
-__global__ void transform_rows(std::size_t K, HeldPart part, std::size_t end, Load load, Store store) {
-  __shared__ T held[kHeldOfRow];
+__global__ void transform_rows(std::size_t K, HeldPart part, unsigned log_end, Load load, Store store) {
+  __shared__ T held[with_gaps(kHeldOfRow)];
   const bool is_short = part.n < kHeldOfRow;
   const std::size_t pieces = part.pieces(K), each = is_short ? part.rows_held() : part.n / kHeldOfRow;
   for (std::size_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
@@ -49,20 +85,23 @@ __global__ void transform_rows(std::size_t K, HeldPart part, std::size_t end, Lo
     const std::size_t first = within / across * places * part.stride + within % across * part.columns;
     const unsigned count = is_short ? static_cast<unsigned>((K - row < each ? K - row : each) * part.n) : kHeldOfRow;
     const auto n = static_cast<unsigned>(part.n), columns = static_cast<unsigned>(part.columns);
-    const auto row_of = [&](unsigned i) { return is_short ? row + i / n : row; };
-    const auto place_of = [&](unsigned i) { return is_short ? std::size_t{i % n} : first + i / columns * part.stride + i % columns; };
-    for (unsigned i = threadIdx.x; i < count; i += blockDim.x) held[i] = load(row_of(i), place_of(i));
+    const auto row_of = [&](unsigned i) { return is_short ? row + (i >> part.log_n) : row; };
+    const auto place_of = [&](unsigned i) {
+      return is_short ? std::size_t{i & (n - 1)} : first + (i >> part.log_columns) * part.stride + (i & (columns - 1));
+    };
+    FL_UNROLL_BY(4)
+    for (unsigned i = threadIdx.x; i < count; i += blockDim.x) held[with_gaps(i)] = load(row_of(i), place_of(i));
     __syncthreads();
-    for (unsigned distance = columns; distance < end; distance *= 2) {
-      for (unsigned i = threadIdx.x; i < count / 2; i += blockDim.x) {
-        const unsigned low = i / distance * 2 * distance + i % distance;
-        const T a = held[low], b = held[low + distance];
-        held[low] = a + b;
-        held[low + distance] = a - b;
-      }
-      __syncthreads();
+    unsigned stage = part.log_columns;
+    for (; stage + kStagesTogether <= log_end; stage += kStagesTogether) take_stages<kStagesTogether>(held, count, stage);
+    switch (log_end - stage) {
+      case 1: take_stages<1>(held, count, stage); break;
+      case 2: take_stages<2>(held, count, stage); break;
+      case 3: take_stages<3>(held, count, stage); break;
+      default: break;
     }
-    for (unsigned i = threadIdx.x; i < count; i += blockDim.x) store(row_of(i), place_of(i), held[i]);
+    FL_UNROLL_BY(4)
+    for (unsigned i = threadIdx.x; i < count; i += blockDim.x) store(row_of(i), place_of(i), held[with_gaps(i)]);
     __syncthreads();  // before the next piece comes into the same memory
   }
 }
@@ -76,20 +115,21 @@ void hadamard_of_loaded(const Exec& exec, std::size_t K, std::size_t n, const Lo
   using Rows = detail::RowsOf<T>;
   const Rows rows{z, stride};
   const std::size_t held = detail::kHeldOfRow;
-  const detail::HeldPart whole{n, 1, 1};
+  const detail::HeldPart whole(n, 1, 1);
+  const unsigned log_held = detail::HeldPart::log_of(held);
   const Launch first(exec, "hadamard_of_loaded", whole.pieces(K));
-  if (n <= held) return first(detail::transform_rows<T, Load, Store>, K, whole, n, load, store);
-  first(detail::transform_rows<T, Load, Rows>, K, whole, held, load, rows);
+  if (n <= held) return first(detail::transform_rows<T, Load, Store>, K, whole, whole.log_n, load, store);
+  first(detail::transform_rows<T, Load, Rows>, K, whole, log_held, load, rows);
   constexpr int kMostStages = 9;  // with 8 neighbours at the least
   std::size_t apart = held;
   for (int left = std::bit_width(n) - std::bit_width(held); left > 0;) {
     const int passes = (left + kMostStages - 1) / kMostStages, stages = (left + passes - 1) / passes;
-    const detail::HeldPart part{n, apart, held >> stages};
+    const detail::HeldPart part(n, apart, held >> stages);
     const Launch further(exec, "hadamard_of_loaded, further stages", part.pieces(K));
     if (passes == 1)
-      further(detail::transform_rows<T, Rows, Store>, K, part, held, rows, store);
+      further(detail::transform_rows<T, Rows, Store>, K, part, log_held, rows, store);
     else
-      further(detail::transform_rows<T, Rows, Rows>, K, part, held, rows, rows);
+      further(detail::transform_rows<T, Rows, Rows>, K, part, log_held, rows, rows);
     apart <<= stages;
     left -= stages;
   }

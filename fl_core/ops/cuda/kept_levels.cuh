@@ -83,8 +83,8 @@ void encode_kept(const Exec& exec, const Scope& scope, const LevelFormat& format
   const std::vector<std::size_t> num_sent = detail::sent_entries(messages);
   std::size_t largest = 0;
   for (Payload<T>* message : messages) {
-    message->level_bytes.resize_discard(message->num_sent * static_cast<std::size_t>(width));
-    message->scale.resize_discard(plan.num_segments * n);
+    message->level_bytes.resize_for_overwrite(message->num_sent * static_cast<std::size_t>(width));
+    message->scale.resize_for_overwrite(plan.num_segments * n);
     largest = std::max(largest, message->num_sent);
   }
   const PayloadRow<T>* rows = upload_rows(exec, messages, frame);

@@ -196,8 +196,8 @@ void make_room(const ScopePlan& plan, std::uint32_t num_sent, Payload<T>& payloa
   payload.place_on(Device::cuda);
   payload.positions = Positions::list;
   payload.num_sent = num_sent;
-  payload.counts.resize_discard(plan.num_segments);
-  payload.index.resize_discard(num_sent);
+  payload.counts.resize_for_overwrite(plan.num_segments);
+  payload.index.resize_for_overwrite(num_sent);
 }
 
 }  // namespace
@@ -211,7 +211,7 @@ void send_chosen(const Exec& exec, const Affine<T>& input, const ScopePlan& plan
   copy_bytes(num_sent.data(), Device::cpu, entries.total, Device::cuda, K * sizeof(std::uint32_t), exec.stream);
   for (std::size_t k = 0; k < K; ++k) {
     make_room(plan, num_sent[k], *out[k]);
-    out[k]->value.resize_discard(num_sent[k]);
+    out[k]->value.resize_for_overwrite(num_sent[k]);
     out[k]->values = wire;
   }
   const PayloadRow<T>* rows = upload_rows(exec, out, frame);

@@ -71,10 +71,9 @@ class Memory {
   void* allocate(Device kind, std::size_t bytes, Contents contents) {
     if (is_recording()) throw DeviceError("memory of the GPU cannot be taken while work is recorded");
     const std::scoped_lock lock(recording_mutex(), mutex_);  // marks and waits for them spoil what another thread records
-    if (!pools_) return contents == Contents::zero ? zeroed(kind, ask_for(kind, bytes), bytes) : ask_for(kind, bytes);
-    if (bytes > Pool::kLargestBlock) return zeroed(kind, ask_for(kind, bytes), bytes);
-    const Pool::MemoryBlock block = block_of(kind, bytes);
-    return block.is_zero ? block.memory : zeroed(kind, block.memory, bytes);
+    const bool is_own = !pools_ || bytes > Pool::kLargestBlock;
+    const Pool::MemoryBlock block = is_own ? Pool::MemoryBlock{ask_for(kind, bytes), false} : block_of(kind, bytes);
+    return block.is_zero || contents == Contents::any ? block.memory : zeroed(kind, block.memory, bytes);
   }
   void free(Device kind, void* memory, std::size_t bytes) noexcept {
     if (!pools_ || bytes > Pool::kLargestBlock) {

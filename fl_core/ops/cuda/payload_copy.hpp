@@ -9,7 +9,7 @@ namespace fl::cuda {
 // to = from, into the memory that `to` has on its device.
 template <class U>
 void copy_buffer(const Buffer<U>& from, Buffer<U>& to, void* stream) {
-  to.resize_discard(from.size());
+  to.resize_for_overwrite(from.size());
   if (!from.empty()) ::fl::copy_bytes(to.data(), to.device(), from.data(), from.device(), from.size() * sizeof(U), stream);
 }
 

@@ -49,8 +49,8 @@ const PayloadRow<T>* prepare_levels(const Exec& exec, const ScopePlan& plan, con
     payload->level_format = format;
     payload->level_width = width;
     payload->num_sent = plan.total;
-    payload->level_bytes.resize_discard(plan.total * static_cast<std::size_t>(width));
-    payload->scale.resize_discard(plan.num_segments * scales_per_segment(format));
+    payload->level_bytes.resize_for_overwrite(plan.total * static_cast<std::size_t>(width));
+    payload->scale.resize_for_overwrite(plan.num_segments * scales_per_segment(format));
   }
   return upload_rows(exec, out, frame);
 }

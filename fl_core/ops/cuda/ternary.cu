@@ -45,8 +45,8 @@ void ternarise_rows(const Exec& exec, const Scope& scope, const StateWrite<T>& s
   std::vector<std::size_t> num_sent;
   num_sent.reserve(messages.size());
   for (Payload<T>* message : messages) {
-    message->level_bytes.resize_discard(message->num_sent);
-    message->scale.resize_discard(plan.num_segments);
+    message->level_bytes.resize_for_overwrite(message->num_sent);
+    message->scale.resize_for_overwrite(plan.num_segments);
     num_sent.push_back(message->num_sent);
   }
   Launch(exec, "ternarise_rows", blocks_for(messages.size() * plan.num_segments * kWarp))(
