@@ -196,7 +196,7 @@ def parsed():
     parser.add_argument("--stage", action="append", choices=list(gpu_plans.STAGES), help="run this stage alone (repeatable); the device is always looked at")
     parser.add_argument("--only", default="", metavar="TEXT", help="rows and tests whose name contains TEXT")
     parser.add_argument("--json", default="", metavar="FILE", help="write the table there, too, after every stage, and whole outputs beside it")
-    parser.add_argument("--shards", type=int, default=min(12, available_cores()), metavar="N", help="test programs at a time (default: cores, at most 12)")
+    parser.add_argument("--shards", type=int, default=min(4, available_cores()), metavar="N", help="test programs at a time (default: cores, at most 4)")
     parser.add_argument("--scale", type=float, default=1, help="size of the benchmarks (default 1; less on an emulator)")
     parser.add_argument("--patience", type=float, default=1, help="factor of all time limits")
     parser.add_argument("--test-limit", type=float, default=30, metavar="SECONDS", help="a test that takes longer hangs (default 30)")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU, in one table: three short plans, or all stages in nine minutes. docs/gpu.md says what each of them shows.
+# Everything that needs a GPU, in one table: three short plans, or all stages in ten minutes. docs/gpu.md says what each of them shows.
 #
 #   bench/gpu_check.sh [BUILD] --plan A|B|C [--after A.json] [--json FILE]        three runs of at most 180, 150 and 120 s
 #   bench/gpu_check.sh --plan A|B|C --dry-run                                     prints what the plan does

@@ -41,6 +41,7 @@ STAGES = {stage.name: stage for stage in (
     Stage("benchmarks", gpu_measures.benchmark(*OPERATORS), 100, "all parts of gpu_bench"),
     Stage("baselines", gpu_measures.baseline(("loop", 15), ("vmap", 15), ("compile", 25), ("jax", 20), ("bmm", 10)), 75, "PyTorch and JAX"),
     Stage("sanitizer", gpu_tools.sanitizer, 60, "memcheck, racecheck and initcheck on some tests, each block of memory an allocation of its own"),
+    Stage("times", gpu_tools.times, 30, "the time of every kernel in the benchmarks, measured by the engine"),
     Stage("counters", gpu_tools.counters, 25, "ncu's counters of the ten dearest kernels"),
 )}
 
@@ -66,7 +67,8 @@ PLANS = {
         Stage("gpu", gpu_measures.gpu, 8, "the GPU, one kernel, the speed of a copy", "device"),
         Stage("determinism", gpu_measures.delayed, 28, "repeated runs with FEDBITS_CUDA_DELAY=1, a random wait before each launch"),
         Stage("sanitizer", gpu_tools.sanitizer, 38, "memcheck, racecheck and initcheck side by side, with FEDBITS_CUDA_POOL=off"),
-        Stage("counters", gpu_tools.counters, 34, "ncu's counters of one launch of each kernel, at full size and with --clock-control none"),
+        Stage("times", gpu_tools.times, 14, "the time of every kernel in the benchmarks, measured by the engine"),
+        Stage("counters", gpu_tools.counters, 20, "ncu's counters of one launch of each kernel, at full size and with --clock-control none"),
     )),
 }
 

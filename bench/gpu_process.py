@@ -203,7 +203,7 @@ def run_tests(program, names, deadline, test_s, env=None, log=None, stop=None):
                 verdict = VERDICT[end.group(1)]
                 is_sticky = verdict == "DIFFERS" and said.is_sticky
                 yield Outcome(running, verdict, float(end.group(3)), "" if verdict == "same" else said.note(), is_sticky)
-                left.remove(running)
+                left = [name for name in left if name != running]
                 running = ""
                 if is_sticky:
                     process.stop()
@@ -221,7 +221,7 @@ def run_tests(program, names, deadline, test_s, env=None, log=None, stop=None):
             ended = ended or "the program ended in the middle of the test"
             note = " | ".join(filter(None, [*said.first, ended, Said(said.last).note()]))
             yield Outcome(running, "HUNG" if process.is_out_of_time else "CRASHED", None, note, True)
-            left.remove(running)
+            left = [name for name in left if name != running]
         elif ended or left:
             note = ": ".join(filter(None, (ended or "some of the tests were not run", Said(process.tail[-3:]).note())))
             yield Outcome("between tests" if len(left) < count else "the start of the tests", "HUNG" if process.is_out_of_time else "CRASHED", None, note)

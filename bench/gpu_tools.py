@@ -1,6 +1,9 @@
-"""NVIDIA's tools for gpu_check.py: compute-sanitizer on a part of the GPU tests, and ncu's counters of the dearest kernels."""
+"""NVIDIA's tools for gpu_check.py: compute-sanitizer on a part of the GPU tests, and ncu's counters of the dearest kernels. Also the times of all
+kernels, which the engine measures itself."""
 import csv
+import pathlib
 import re
+import tempfile
 
 from gpu_process import dealt, found_program, output_of, run_side_by_side
 from gpu_sanitizer import sanitized, sanitizer_program
@@ -38,6 +41,31 @@ def sanitizer(check):
         if len(found[kind]) == len(shards):
             worst = min(found[kind], key=lambda outcome: ("DIFFERS", "CRASHED", "not run", "same").index(outcome[0]))
             check.say(f"{kind}, {len(names)} tests", worst[0], sum(done for _, done, _ in found[kind]), "tests", note=worst[2][:600])
+
+
+TIMED_PARTS = ("operators", "training", "aggregation")  # of gpu_bench
+
+
+def times(check):
+    """The ten kernels of each part of gpu_bench that take the most time, as the engine measures them (FEDBITS_CUDA_TIMES)."""
+    bench = check.program("gpu_bench")
+    if not bench:
+        check.say("times of kernels", "skipped", note="gpu_bench is not in the build (-DFL_BENCH=ON)")
+        return
+    for part in TIMED_PARTS:
+        with tempfile.TemporaryDirectory() as folder:
+            table = pathlib.Path(folder) / "times.csv"
+            command, env = [bench, part, str(check.arguments.scale), "--json"], {**check.env, "FEDBITS_CUDA_TIMES": str(table)}
+            lines, ended = output_of(command, check.left(), env, check.logs.log(f"times {part}"))
+            if not table.exists():
+                check.say(f"times of kernels, {part}", "not run", note=" | ".join([ended, *lines[-1:]])[:400] or "it wrote no table")
+                continue
+            with table.open(newline="") as file:
+                rows = list(csv.DictReader(file))
+        whole = sum(float(row["ms"]) for row in rows) or 1.0
+        for row in rows[:DEAREST]:
+            note = f"{row['launches']} launches, {float(row['ms']) / whole:.1%} of the time of the kernels of {part}"
+            check.say(f"{row['kernel']}, {row['blocks']} blocks", "measured", float(row["us_each"]), "us", note=note)
 
 
 COUNTERS = ("gpu__time_duration.sum", "dram__bytes_read.sum", "dram__bytes_write.sum", "sm__throughput.avg.pct_of_peak_sustained_elapsed",
