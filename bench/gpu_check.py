@@ -34,7 +34,7 @@ class Check:
 
     def __init__(self, arguments):
         self.arguments = arguments
-        self.build = pathlib.Path(arguments.build)
+        self.build = pathlib.Path(arguments.build).resolve()  # "." as well
         self.rows, self.stages = [], {}
         self.stage, self.deadline, self.why_no_gpu = "", 0.0, ""
         self.logs = gpu_logs.Logs(arguments.json)
