@@ -37,42 +37,56 @@ namespace {
 template <class T>
 constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
 
+// One segment of some clients, with n entries, in q buckets.
+template <class T>
+struct SortedSegment {
+  T* sorted;  // [clients,n]
+  std::size_t n, q;
+};
+
 template <class T>
 struct CopySegment {
   Affine<T> input;
-  std::size_t k, begin;
-  T* to;
+  std::size_t first, begin;  // client and entry
+  SortedSegment<T> segment;
   // Replaces NaN, whose sign depends on the processor and would decide its position. (fabs(NaN) is negative on some GPUs.)
-  FL_HD void operator()(std::size_t j) const {
-    const T p = input.at(k, begin + j);
-    to[j] = p == p ? p : kNan<T>;
+  FL_HD void operator()(std::size_t index) const {
+    const std::size_t k = index / segment.n;
+    const T p = input.at(first + k, begin + (index - k * segment.n));
+    segment.sorted[index] = p == p ? p : kNan<T>;
   }
 };
 
-// Computes bound [q-1] of a sorted segment.
+// Computes bound [q-1] of each client; clients are `stride` apart.
 template <class T>
 struct QuantileBounds {
-  const T* sorted;
-  std::size_t n, q;
+  SortedSegment<T> segment;
+  std::size_t stride;
   T* bound;
-  FL_HD void operator()(std::size_t i) const { bound[i] = sorted[(i + 1) * n / q]; }
+  FL_HD void operator()(std::size_t index) const {
+    const std::size_t k = index / (segment.q - 1), i = index - k * (segment.q - 1);
+    bound[k * stride + i] = segment.sorted[k * segment.n + (i + 1) * segment.n / segment.q];
+  }
 };
 
-// Computes mean [q] of the sorted entries between two bounds; 0 if there are none.
+// Computes mean [q] of each client's sorted entries between two bounds; 0 if there are none.
 template <class T>
 struct BucketMeans {
-  const T* sorted;
-  std::size_t n, q;
+  SortedSegment<T> segment;
+  std::size_t bound_stride, mean_stride;
   const T* bound;
   T* mean;
-  FL_HD void operator()(std::size_t b) const {
-    const std::size_t first = b == 0 ? 0 : first_at_least(bound[b - 1]), last = b + 1 == q ? n : first_at_least(bound[b]);
+  FL_HD void operator()(std::size_t index) const {
+    const std::size_t k = index / segment.q, b = index - k * segment.q, n = segment.n;
+    const T *sorted = segment.sorted + k * n, *own = bound + k * bound_stride;
+    const std::size_t first = b == 0 ? 0 : first_at_least(sorted, own[b - 1]),
+                      last = b + 1 == segment.q ? n : first_at_least(sorted, own[b]);
     double sum = 0;
     for (std::size_t i = first; i < last; ++i) sum += static_cast<double>(sorted[i]);
-    mean[b] = last > first ? static_cast<T>(sum / static_cast<double>(last - first)) : T(0);
+    mean[k * mean_stride + b] = last > first ? static_cast<T>(sum / static_cast<double>(last - first)) : T(0);
   }
-  [[nodiscard]] FL_HD std::size_t first_at_least(T value) const {
-    std::size_t low = 0, high = n;
+  [[nodiscard]] FL_HD std::size_t first_at_least(const T* sorted, T value) const {
+    std::size_t low = 0, high = segment.n;
     while (low < high) {
       const std::size_t middle = (low + high) / 2;
       if (sorted[middle] < value)
@@ -124,26 +138,32 @@ class SketchMl final : public Compressor<T> {
   void compress(const Exec& exec, const CompressContext<T>&, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
                 std::span<Payload<T>* const> messages) override {
     Workspace::Frame frame(*exec.workspace);
-    const std::size_t S = scope.segments.size(), q = buckets_in(scope);
-    T *sorted = frame.take<T>(largest_segment(scope)), *bound = frame.take<T>(S * (q - 1)), *mean = frame.take<T>(S * q);
-    for (std::uint32_t k = 0; k < messages.size(); ++k) {
-      for (std::size_t s = 0; s < S; ++s) {
-        const std::size_t n = scope.segments[s].size();
-        for_each(exec, n, CopySegment<T>{input, k, scope.segments[s].begin, sorted});
-        sort_rows(exec, sorted, 1, n);
-        for_each(exec, q - 1, QuantileBounds<T>{sorted, n, q, bound + s * (q - 1)});
-        for_each(exec, q, BucketMeans<T>{sorted, n, q, bound + s * (q - 1), mean + s * q});
+    const std::size_t K = messages.size(), S = scope.segments.size(), q = buckets_in(scope), some = sorted_at_once(scope, K);
+    T *sorted = frame.take<T>(some * largest_segment(scope)), *bound = frame.take<T>(K * S * (q - 1)), *mean = frame.take<T>(K * S * q);
+    for (std::size_t s = 0; s < S; ++s) {
+      const SortedSegment<T> segment{sorted, scope.segments[s].size(), q};
+      for (std::size_t first = 0; first < K; first += some) {
+        const std::size_t here = std::min(some, K - first), piece = first * S + s;
+        for_each(exec, here * segment.n, CopySegment<T>{input, first, scope.segments[s].begin, segment});
+        sort_rows(exec, sorted, here, segment.n);
+        for_each(exec, here * (q - 1), QuantileBounds<T>{segment, S * (q - 1), bound + piece * (q - 1)});
+        for_each(exec, here * q, BucketMeans<T>{segment, S * (q - 1), S * q, bound + piece * (q - 1), mean + piece * q});
       }
-      encode_levels_rows(exec, input.slice(k, 1), scope, table_format(static_cast<std::uint32_t>(q)),
-                         width_of(static_cast<std::int64_t>(q) - 1), mean, bound, q - 1, BucketLevel<T>{q}, std::span<const RandomStream>{},
-                         state.slice(k, 1), messages.subspan(k, 1));
     }
+    encode_levels_rows(exec, input, scope, table_format(static_cast<std::uint32_t>(q)), width_of(static_cast<std::int64_t>(q) - 1), mean,
+                       bound, q - 1, BucketLevel<T>{q}, std::span<const RandomStream>{}, state, messages);
   }
 
  private:
   // Returns the number of buckets, at most the number of entries.
   [[nodiscard]] std::size_t buckets_in(const Scope& scope) const {
     return std::min(static_cast<std::size_t>(options_.buckets), std::max<std::size_t>(2, largest_segment(scope)));
+  }
+  // Returns the number of clients whose entries are sorted together: all of K, or as many as have 64 MiB.
+  [[nodiscard]] static std::size_t sorted_at_once(const Scope& scope, std::size_t K) {
+    constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+    return std::clamp<std::size_t>(kMostBytes / (sizeof(T) * std::max<std::size_t>(largest_segment(scope), 1)), 1,
+                                   std::max<std::size_t>(K, 1));
   }
   SketchMlOptions options_;
 };

@@ -146,6 +146,14 @@ TEST(Emulator, SortingAndScanningAreCubs) {
   cuda::sort_rows(exec, x.data(), 2, 4);
   EXPECT_EQ(x, (std::vector<float>{-1, -0.0f, 0.0f, 3, -8, 2, 5, 7}));
   EXPECT_TRUE(std::signbit(x[1]) && !std::signbit(x[2]));
+  // Many short rows are sorted side by side.
+  constexpr std::size_t kRows = 40, kLength = 33;
+  std::vector<double> rows, expected;
+  for (std::size_t i = 0; i < kRows * kLength; ++i) rows.push_back(static_cast<double>(i * 7919 % 1009) - 500);
+  expected = rows;
+  for (std::size_t k = 0; k < kRows; ++k) std::sort(expected.begin() + k * kLength, expected.begin() + (k + 1) * kLength);
+  cuda::sort_rows(exec, rows.data(), kRows, kLength);
+  EXPECT_EQ(rows, expected);
   const std::vector<std::uint32_t> counts = {4, 0, 2, 9};
   std::vector<std::uint32_t> before(4);
   EXPECT_EQ(cuda::exclusive_scan(exec, counts.data(), 4, before.data()), 15U);

@@ -32,7 +32,7 @@ struct DeviceRadixSort {
     return cudaSuccess;
   }
 
- private:
+  // The key whose bits, as a whole number, are in the order of sorting.
   template <class T>
   static auto radix_key(T x) {
     if constexpr (std::is_floating_point_v<T>) {
