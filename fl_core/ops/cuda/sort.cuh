@@ -8,7 +8,8 @@
 
 namespace fl::cuda {
 
-// Every row of x [K,n], ascending, in place; many short rows at once. For float, double, std::uint32_t and std::uint64_t; where NaN goes is not specified.
+// Every row of x [K,n], ascending, in place; many short rows at once. For float, double, std::uint32_t and std::uint64_t; where NaN goes is
+// not specified.
 template <class T>
 FL_API void sort_rows(const Exec& exec, T* x, std::size_t K, std::size_t n);
 
