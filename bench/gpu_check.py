@@ -199,7 +199,7 @@ def parsed():
     parser.add_argument("--shards", type=int, default=min(4, available_cores()), metavar="N", help="test programs at a time (default: cores, at most 4)")
     parser.add_argument("--scale", type=float, default=1, help="size of the benchmarks (default 1; less on an emulator)")
     parser.add_argument("--patience", type=float, default=1, help="factor of all time limits")
-    parser.add_argument("--test-limit", type=float, default=30, metavar="SECONDS", help="a test that takes longer hangs (default 30)")
+    parser.add_argument("--test-limit", type=float, default=60, metavar="SECONDS", help="a test that takes longer hangs (default 60)")
     parser.add_argument("--baselines", nargs=2, default=[], metavar=("CLIENTS", "STEPS"), help="size of the baselines (default 256 5)")
     parser.add_argument("--python", default=sys.executable, help="Python with torch or jax, for the baselines")
     arguments = parser.parse_args()

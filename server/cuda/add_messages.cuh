@@ -420,7 +420,7 @@ template <class T>
   return {total + kPositions, cohort.num_near, cohort.far + blockIdx.x * cohort.num_far * kPositions, kPositions};
 }
 
-// Returns a run of `clients` clients, the last of which may have fewer.
+// Returns the clients of one run. Each run has `clients` of them, and the last one may have fewer.
 template <class T>
 [[nodiscard]] __device__ Cohort<T> run_of(const Cohort<T>& cohort, std::size_t run, std::size_t clients) {
   const std::size_t first = run * clients, left = cohort.num_messages - first;

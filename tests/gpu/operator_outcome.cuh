@@ -37,8 +37,8 @@ using Settings = std::vector<std::pair<std::string, Value>>;
 struct OperatorCase {
   std::string label, name;
   Settings settings;
-  // Many small kernels, one segment after another: compared on short vectors alone.
-  [[nodiscard]] bool is_slow() const { return name == "accordion" || name == "lgreco" || name == "induced" || name == "sidco"; }
+  // Many small kernels, one segment after another: emulated on short vectors alone.
+  [[nodiscard]] bool is_slow() const { return name == "accordion" || name == "lgreco" || name == "induced"; }
   [[nodiscard]] std::string text() const { return operator_text(name, settings); }
 };
 inline void PrintTo(const OperatorCase& c, std::ostream* out) { *out << c.label; }

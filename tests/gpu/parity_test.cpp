@@ -109,8 +109,7 @@ class GpuParity : public GpuOperators, public testing::WithParamInterface<Operat
   static std::vector<std::size_t> sizes() {
     if (test::kSanitized) return {1, 17, 65, 2049};
     std::vector<std::size_t> sizes = test::kOddSizes;
-    const bool is_slow = GetParam().is_slow();
-    if (kEmulated || is_slow) std::erase_if(sizes, [is_slow](std::size_t P) { return P > (is_slow ? 1 : 4) * kLongestEmulated; });
+    if (kEmulated) std::erase_if(sizes, [](std::size_t P) { return P > (GetParam().is_slow() ? 1 : 4) * kLongestEmulated; });
     return sizes;
   }
   static std::vector<Pattern> patterns() {

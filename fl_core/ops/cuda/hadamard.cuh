@@ -47,7 +47,7 @@ struct HeldPart {
   }
 };
 
-// kStages stages, the first of which has the distance 2^log_distance, on `count` numbers that a block holds.
+// Computes kStages stages on the `count` numbers that a block holds. The first stage has the distance 2^log_distance.
 template <unsigned kStages, class T>
 __device__ void take_stages(T* held, unsigned count, unsigned log_distance) {
   constexpr unsigned kNumbers = 1u << kStages;
