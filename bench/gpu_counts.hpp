@@ -16,16 +16,16 @@ namespace fl::bench {
 
 enum class Products { full, tf32, bf16 };
 
-// The largest share among the kernels of a kind for sm_90, from `scripts/gpu_resources.py BUILD --products` (nvcc 13.0). Tiles of 64 rows
-// have it; tiles of fewer rows, for small batches, have less. The regressions' kernel computes its sums in loops of its own.
+// The largest share among the kernels of a kind for sm_90, from `scripts/gpu_resources.py BUILD --products` (nvcc 13.0). Tiles of 64 x 128
+// have it; smaller ones, for small batches, have less. The regressions' kernel computes its sums in loops of its own.
 inline constexpr double kRegressionShare = 0.40;
 [[nodiscard]] constexpr double share_of_tiles(Products products) {
   switch (products) {
-    case Products::tf32: return 0.147;
-    case Products::bf16: return 0.096;
+    case Products::tf32: return 0.235;
+    case Products::bf16: return 0.149;
     case Products::full: break;
   }
-  return 0.535;
+  return 0.756;
 }
 
 // Counts per parameter of a client (operators, aggregation), or per client and step (training).

@@ -51,7 +51,13 @@ struct SideThreshold {
   T* threshold;
   FL_HD void operator()(std::size_t) const {
     std::size_t zeros = 0;
-    while (zeros < n && !(sorted[zeros] > T(0))) ++zeros;
+    for (std::size_t end = n; zeros < end;) {
+      const std::size_t middle = zeros + (end - zeros) / 2;
+      if (sorted[middle] > T(0))
+        end = middle;
+      else
+        zeros = middle + 1;
+    }
     const std::size_t count = n - zeros, wanted = static_cast<std::size_t>(ratio * static_cast<double>(count));
     const std::size_t rank = wanted > 1 ? wanted : 1;
     *threshold = count > 0 ? sorted[n - rank] : infinity;

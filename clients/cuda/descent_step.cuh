@@ -34,12 +34,14 @@ struct DescentStep {
     return moved(g, y, received(j), v);
   }
   // Returns the same as taken() for models without statistics.
-  [[nodiscard]] FL_HD T moved(T g, T y, T received, T* v) const {
+  [[nodiscard]] FL_HD T moved(T g, T y, T received, T* v) const { return moved_by(*gamma, g, y, received, v); }
+  // Returns the same with gamma in a register.
+  [[nodiscard]] FL_HD T moved_by(T step_size, T g, T y, T received, T* v) const {
     T direction = g;
     if (decay > T(0)) direction += decay * y;
     if (proximal > T(0)) direction += proximal * (y - received);
     if (v != nullptr) direction = *v = momentum * *v + direction;
-    return y - *gamma * direction;
+    return y - step_size * direction;
   }
 };
 

@@ -17,6 +17,8 @@ namespace fl::cuda {
 
 template <class T>
 class GradientStore {
+  enum class How : std::uint8_t { set, add, step };
+
  public:
   // Client k's entries are at data + k * stride.
   [[nodiscard]] static GradientStore set(T* g, std::size_t stride) { return {How::set, g, stride}; }
@@ -37,33 +39,53 @@ class GradientStore {
   // Returns whether storing an entry twice has the same effect as storing it once.
   [[nodiscard]] bool may_repeat() const { return how_ == How::set; }
 
-  // The values in memory at the destination of client k's entry j. Threads with many entries read all of them before they store the first,
-  // so that reads do not wait for each other.
+  // The values in memory at the destination of entry j. Threads with many entries read all of them before they store the first, so that
+  // reads do not wait for each other.
   struct Before {
     T data, v, received;
   };
-  [[nodiscard]] FL_HD Before before(std::size_t k, std::size_t j) const {
-    const std::size_t at = k * stride_ + begin_ + j;
-    if (how_ == How::set) return {T(0), T(0), T(0)};
-    if (how_ == How::add) return {data_[at], T(0), T(0)};
-    return {data_[at], v_ == nullptr ? T(0) : v_[at], step_.received(begin_ + j)};
-  }
-  FL_HD void operator()(std::size_t k, std::size_t j, T found, const Before& before) const {
-    const std::size_t at = k * stride_ + begin_ + j;
-    if (how_ != How::step) {
-      data_[at] = how_ == How::add ? before.data + found : found;
-    } else if (v_ == nullptr) {
-      data_[at] = step_.moved(found, before.data, before.received, nullptr);
-    } else {
-      T v = before.v;
-      data_[at] = step_.moved(found, before.data, before.received, &v);
-      v_[at] = v;
+  // The store of one client, with what its entries share in registers.
+  class Client {
+   public:
+    [[nodiscard]] FL_HD Before before(std::size_t j) const {
+      if (how_ == How::set) return {T(0), T(0), T(0)};
+      if (how_ == How::add) return {data_[j], T(0), T(0)};
+      return {data_[j], v_ == nullptr ? T(0) : v_[j], step_.received(begin_ + j)};
     }
+    FL_HD void operator()(std::size_t j, T found, const Before& before) const {
+      if (how_ != How::step) {
+        data_[j] = how_ == How::add ? before.data + found : found;
+      } else if (v_ == nullptr) {
+        data_[j] = step_.moved_by(gamma_, found, before.data, before.received, nullptr);
+      } else {
+        T v = before.v;
+        data_[j] = step_.moved_by(gamma_, found, before.data, before.received, &v);
+        v_[j] = v;
+      }
+    }
+
+   private:
+    friend class GradientStore;
+    FL_HD Client(const GradientStore& all, std::size_t k)
+        : how_(all.how_),
+          data_(all.data_ + k * all.stride_ + all.begin_),
+          v_(all.v_ == nullptr ? nullptr : all.v_ + k * all.stride_ + all.begin_),
+          begin_(all.begin_),
+          gamma_(all.how_ == How::step ? *all.step_.gamma : T(0)),
+          step_(all.step_) {}
+    How how_;
+    T *data_, *v_;
+    std::size_t begin_;
+    T gamma_;
+    DescentStep<T> step_;
+  };
+  [[nodiscard]] FL_HD Client open(std::size_t k) const { return Client(*this, k); }
+  FL_HD void operator()(std::size_t k, std::size_t j, T found) const {
+    const Client client = open(k);
+    client(j, found, client.before(j));
   }
-  FL_HD void operator()(std::size_t k, std::size_t j, T found) const { (*this)(k, j, found, before(k, j)); }
 
  private:
-  enum class How : std::uint8_t { set, add, step };
   GradientStore(How how, T* data, std::size_t stride) : how_(how), data_(data), stride_(stride) {}
   How how_;
   T *data_, *v_ = nullptr;

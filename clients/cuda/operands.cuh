@@ -4,25 +4,37 @@
 // operand opens for a client as a view:
 //
 //   view.line(i), view.deep(e)   the position of a line and of a depth, computed separately
-//   view.at(line, deep)          the number at a line and a depth
-//   Operand::kRunsInward         whether neighbours in memory are neighbours in e. If so, a thread loads one depth of several lines at a
-//                                time, otherwise several depths of one line
+//   view.find(line, deep)        where the number at a line and a depth lies, or that it is zero and lies nowhere
+//   Operand::kRunsInward         whether neighbours in memory are neighbours in e. If so, neighbouring threads copy neighbouring depths,
+//                                otherwise neighbouring lines
 //   Operand::kTakesLong          whether these several positions are so costly to compute that a block computes them once for its threads
 //
-// store(k, i, j, value, before) receives C(i, j) of client k, with before = store.before(k, i, j). A thread reads `before` for many entries
-// first, so that reads do not wait for each other. Store::Before is its type, and Store::kReads says whether it is large.
+// store.open(k) is the store of client k, Store::Client. It receives C(i, j) by store(i, j, value, before) with before = store.before(i,
+// j), of the type Store::Before. A thread reads `before` for many entries first, so that reads do not wait for each other.
 //
-// Entries of one client's operand are counted in 32 bits.
 // Entries of one client's operand are counted in 32 bits.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "clients/cuda/gradient_store.cuh"
 #include "fl_core/ops/cuda/check.cuh"
 
 namespace fl::cuda {
+
+// Where a number of an operand lies. One that is not there is zero, and `at` is any address.
+template <class T>
+struct Located {
+  const T* at;
+  bool is_there = true;
+};
+template <class View, class Line, class Deep>
+[[nodiscard]] __device__ auto number_at(const View& view, const Line& line, const Deep& deep) {
+  const auto found = view.find(line, deep);
+  return found.is_there ? *found.at : decltype(*found.at + 0)(0);
+}
 
 // A row-major matrix of `width` columns. Clients are `stride` apart (0 = shared).
 template <class T, bool kInward>
@@ -31,7 +43,7 @@ struct MatrixView {
   std::uint32_t width;
   [[nodiscard]] __device__ std::uint32_t line(std::uint32_t i) const { return kInward ? i * width : i; }
   [[nodiscard]] __device__ std::uint32_t deep(std::uint32_t e) const { return kInward ? e : e * width; }
-  [[nodiscard]] __device__ T at(std::uint32_t line, std::uint32_t deep) const { return data[line + deep]; }
+  [[nodiscard]] __device__ Located<T> find(std::uint32_t line, std::uint32_t deep) const { return {data + (line + deep)}; }
 };
 template <class T, bool kInward>
 struct Matrix {
@@ -51,7 +63,6 @@ using RightMatrix = Matrix<T, kTransposed>;
 // Stores into [m,n] of row length `width`, or adds to it.
 template <class T>
 struct StoreMatrix {
-  static constexpr bool kReads = false;
   T* data;
   std::size_t stride, width;
   bool adds = false;
@@ -60,28 +71,39 @@ struct StoreMatrix {
   struct Before {
     T data, bias;
   };
-  [[nodiscard]] __device__ Before before(std::size_t k, std::uint32_t i, std::uint32_t j) const {
-    return {adds ? data[k * stride + i * width + j] : T(0), bias != nullptr ? bias[k * bias_stride + j] : T(0)};
-  }
-  __device__ void operator()(std::size_t k, std::uint32_t i, std::uint32_t j, T value, const Before& before) const {
-    if (bias != nullptr) value += before.bias;
-    data[k * stride + i * width + j] = adds ? before.data + value : value;
+  struct Client {
+    T* data;
+    const T* bias;
+    std::uint32_t width;
+    bool adds;
+    [[nodiscard]] __device__ Before before(std::uint32_t i, std::uint32_t j) const {
+      return {adds ? data[i * width + j] : T(0), bias != nullptr ? bias[j] : T(0)};
+    }
+    __device__ void operator()(std::uint32_t i, std::uint32_t j, T value, const Before& before) const {
+      if (bias != nullptr) value += before.bias;
+      data[i * width + j] = adds ? before.data + value : value;
+    }
+  };
+  [[nodiscard]] __device__ Client open(std::size_t k) const {
+    return {data + k * stride, bias != nullptr ? bias + k * bias_stride : nullptr, static_cast<std::uint32_t>(width), adds};
   }
 };
 
 // Stores into the gradient by weights [m,n].
 template <class T>
 struct StoreGradient {
-  static constexpr bool kReads = true;
   GradientStore<T> gradient;
   std::size_t width;
   using Before = typename GradientStore<T>::Before;
-  [[nodiscard]] __device__ Before before(std::size_t k, std::uint32_t i, std::uint32_t j) const {
-    return gradient.before(k, i * width + j);
-  }
-  __device__ void operator()(std::size_t k, std::uint32_t i, std::uint32_t j, T value, const Before& before) const {
-    gradient(k, i * width + j, value, before);
-  }
+  struct Client {
+    typename GradientStore<T>::Client gradient;
+    std::uint32_t width;
+    [[nodiscard]] __device__ Before before(std::uint32_t i, std::uint32_t j) const { return gradient.before(i * width + j); }
+    __device__ void operator()(std::uint32_t i, std::uint32_t j, T value, const Before& before) const {
+      gradient(i * width + j, value, before);
+    }
+  };
+  [[nodiscard]] __device__ Client open(std::size_t k) const { return {gradient.open(k), static_cast<std::uint32_t>(width)}; }
 };
 
 // An operand or a store whose client 0 is client `first` of the original.
@@ -90,19 +112,16 @@ struct FromClient {
   static constexpr bool kRunsInward = Operand::kRunsInward, kTakesLong = Operand::kTakesLong;
   std::size_t first;
   Operand of;
-  [[nodiscard]] __device__ auto open(std::size_t k) const { return of.open(first + k); }
+  using View = decltype(std::declval<const Operand&>().open(0));
+  [[nodiscard]] __device__ View open(std::size_t k) const { return of.open(first + k); }
 };
 template <class Store>
 struct StoreFromClient {
-  static constexpr bool kReads = Store::kReads;
   std::size_t first;
   Store of;
   using Before = typename Store::Before;
-  [[nodiscard]] __device__ Before before(std::size_t k, std::uint32_t i, std::uint32_t j) const { return of.before(first + k, i, j); }
-  template <class T>
-  __device__ void operator()(std::size_t k, std::uint32_t i, std::uint32_t j, T value, const Before& before) const {
-    of(first + k, i, j, value, before);
-  }
+  using Client = typename Store::Client;
+  [[nodiscard]] __device__ Client open(std::size_t k) const { return of.open(first + k); }
 };
 
 }  // namespace fl::cuda

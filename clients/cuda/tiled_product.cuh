@@ -24,17 +24,18 @@
 
 namespace fl::cuda {
 
-// Calls store(k, i, j, the sum of partial [clients,parts,m,n] over parts, in ascending order).
+// Gives the store the sums of partial [clients,parts,m,n] over parts, in ascending order.
 template <class T, class Store>
 __global__ void add_parts(std::size_t clients, std::uint32_t m, std::uint32_t n, std::uint32_t parts, const T* partial, Store store) {
   const std::size_t per_client = std::size_t{m} * n, blocks = (per_client + blockDim.x - 1) / blockDim.x;
   for (std::size_t block = blockIdx.x; block < clients * blocks; block += gridDim.x) {
     const std::size_t k = block / blocks, at = (block - k * blocks) * blockDim.x + threadIdx.x;
     if (at >= per_client) continue;
-    T total = T(0);
-    for (std::uint32_t part = 0; part < parts; ++part) total += partial[(k * parts + part) * per_client + at];
+    T total = partial[k * parts * per_client + at];
+    for (std::uint32_t part = 1; part < parts; ++part) total += partial[(k * parts + part) * per_client + at];
     const auto i = static_cast<std::uint32_t>(at / n), j = static_cast<std::uint32_t>(at % n);
-    store(k, i, j, total, store.before(k, i, j));
+    const typename Store::Client to = store.open(k);
+    to(i, j, total, to.before(i, j));
   }
 }
 
@@ -42,19 +43,27 @@ __global__ void add_parts(std::size_t clients, std::uint32_t m, std::uint32_t n,
 // added up. One kernel serves both cases, because it is compiled for every product of every layer.
 template <class T, class Store>
 struct StoreTile {
-  static constexpr bool kReads = Store::kReads;
   Store whole;
   T* partial = nullptr;
   std::uint32_t m = 0, n = 0;
   using Before = typename Store::Before;
-  [[nodiscard]] __device__ Before before(std::size_t k, std::uint32_t i, std::uint32_t j) const {
-    return partial != nullptr ? Before() : whole.before(k, i, j);
-  }
-  __device__ void operator()(std::size_t k, std::uint32_t i, std::uint32_t j, T value, const Before& before) const {
-    if (partial != nullptr)
-      partial[(k * m + i) * n + j] = value;
-    else
-      whole(k, i, j, value, before);
+  struct Client {
+    typename Store::Client whole;
+    T* partial;
+    std::uint32_t n;
+    [[nodiscard]] __device__ Before before(std::uint32_t i, std::uint32_t j) const {
+      return partial != nullptr ? Before() : whole.before(i, j);
+    }
+    __device__ void operator()(std::uint32_t i, std::uint32_t j, T value, const Before& before) const {
+      if (partial != nullptr)
+        partial[i * n + j] = value;
+      else
+        whole(i, j, value, before);
+    }
+  };
+  [[nodiscard]] __device__ Client open(std::size_t k) const {
+    if (partial != nullptr) return {whole.open(0), partial + k * m * n, n};
+    return {whole.open(k), nullptr, n};
   }
 };
 
@@ -62,21 +71,11 @@ struct StoreTile {
 template <class T, class A, class B, class Store>
 void multiply_tiles(const Exec& exec, MatrixProducts products, const char* name, const tiles::ProductShape& shape, const A& a, const B& b,
                     const Store& store) {
-  constexpr unsigned kCols = 64, kLeastRows = 16, kFewRows = 32, kRows = 64;
-  const auto start = [&]<unsigned kTileRows>() {
-    Launch(exec, name, shape.tiles(kTileRows, kCols), tiles::kThreads)(tiles::multiply<T, kTileRows, kCols, A, B, Store>, shape, a, b,
-                                                                       store);
-  };
   if constexpr (std::is_same_v<T, float>) {
     if (products == MatrixProducts::tf32) return tiles::multiply_rounded<tiles::Tf32>(exec, name, shape, a, b, store);
     if (products == MatrixProducts::bf16) return tiles::multiply_rounded<tiles::Bf16>(exec, name, shape, a, b, store);
-    if (shape.m <= kLeastRows) return start.template operator()<kLeastRows>();
   }
-  // Twice the rows in double would take all of a thread's registers.
-  if (std::is_same_v<T, double> || shape.m <= kFewRows)
-    start.template operator()<kFewRows>();
-  else if constexpr (!std::is_same_v<T, double>)
-    start.template operator()<kRows>();
+  tiles::multiply_in_full<T>(exec, name, shape, a, b, store);
 }
 
 // Computes the product. If there are few tiles of long sums, parts of the sums are computed in parallel, with the same bits.
@@ -136,7 +135,7 @@ __global__ void lay_out(std::size_t first, std::size_t clients, LaidOut cut, B o
       T* column = to + (k * cut.d + begin) * cut.n + j;
       FL_UNROLL
       for (std::uint32_t i = 0; i < LaidOut::kRowsOfThread; ++i)
-        if (const std::uint32_t e = row + i * apart; e < rows) column[std::size_t{e} * cut.n] = view.at(line, deep[e]);
+        if (const std::uint32_t e = row + i * apart; e < rows) column[std::size_t{e} * cut.n] = number_at(view, line, deep[e]);
     }
     __syncthreads();  // before the next rows come into the same memory
   }

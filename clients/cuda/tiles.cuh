@@ -1,5 +1,5 @@
 // Tiles of matrix products (tiled_product.cuh). A block of threads computes a tile of one client's C from tiles of A and B in shared
-// memory, while it loads the next tiles into registers.
+// memory, while the next ones are copied there.
 #pragma once
 
 #include <math.h>
@@ -10,6 +10,7 @@
 
 #include "clients/device_room.hpp"
 #include "fl_core/ops/cuda/check.cuh"
+#include "fl_core/ops/cuda/instructions.cuh"
 
 namespace fl::cuda::tiles {
 
@@ -25,6 +26,8 @@ struct ProductShape {
   [[nodiscard]] FL_HD std::size_t tiles(unsigned rows, unsigned cols) const {
     return clients * parts * across(cols) * ((m + rows - 1) / rows);
   }
+  // Whether a block adds up several parts of a sum.
+  [[nodiscard]] bool adds_parts() const { return parts == 1 && d > kPart; }
 };
 
 // A tile of product k, and the range of the inner dimension that it sums over.
@@ -43,13 +46,20 @@ struct TilePosition {
   }
 };
 
-// A thread's share of moving tiles of kLines lines and kDepth depths of an operand from device memory, through registers, to
-// tile[depth][line]. If the operand runs inward, the thread loads one depth of several lines, otherwise several depths of one line.
+// Numbers between the rows of a tile, so that depths which are read or written together lie in different banks.
+template <class T>
+inline constexpr unsigned kPad = 32 / sizeof(T);
+
+// A thread's share of copying tiles of kLines lines and kDepth depths of an operand to shared memory, to tile[depth][place(line, depth)].
+// If the operand runs inward, 16 threads copy the depths of a line, and otherwise neighbours copy neighbouring lines.
 template <class T, class Operand, unsigned kLines, unsigned kThreads>
-class Carrier {
+class Copier {
   static constexpr bool kInward = Operand::kRunsInward;
-  static constexpr unsigned kLoads = kLines * kDepth / kThreads, kOwnLines = kInward ? kLoads : 1;
-  static_assert(kLines * kDepth % kThreads == 0 && (kInward ? kThreads % 128 == 0 && kThreads <= kLines * kDepth : kThreads % kLines == 0));
+  static constexpr unsigned kAtOnce = kThreads / kDepth;  // lines that are copied at the same time, inward
+  static constexpr unsigned kOwnLines = !kInward && kThreads < kLines ? kLines / kThreads : 1;
+  static constexpr unsigned kCopies = kLines * kDepth / kThreads;
+  static_assert(kLines * kDepth % kThreads == 0 && kThreads % kDepth == 0);
+  static_assert(kInward ? kLines % kAtOnce == 0 : kLines % kThreads == 0 || kThreads % kLines == 0);
   using View = decltype(std::declval<const Operand&>().open(0));
   using Line = decltype(std::declval<const View&>().line(0));
   using Deep = decltype(std::declval<const View&>().deep(0));
@@ -61,171 +71,325 @@ class Carrier {
     Line line[kHasTable && kInward ? kLines : 1];
     Deep deep[2][kHasTable && !kInward ? kDepth : 1];
   };
+  using Tile = T[kDepth][kLines + kPad<T>];
 
-  __device__ Carrier(const Operand& operand, std::size_t client, std::uint32_t first, std::uint32_t lines, Table& table)
-      : view_(operand.open(client)), first_(first), lines_(lines), table_(table) {
+  __device__ Copier(const Operand& operand, std::size_t client, std::uint32_t first, std::uint32_t lines, Table& table)
+      : view_(operand.open(client)), first_(first), lines_(lines - first), table_(table) {
     if constexpr (kHasTable && kInward) {
       for (unsigned i = threadIdx.x; i < kLines; i += kThreads) table_.line[i] = view_.line(first + i);
-    } else {
+    } else if constexpr (!kInward) {
       FL_UNROLL
       for (unsigned i = 0; i < kOwnLines; ++i) line_[i] = view_.line(first + line_of(i));
     }
   }
-  // Writes the depths from `base` on into the table. All threads synchronise between this call, or the constructor, and load().
-  __device__ void find_depths(std::uint32_t base) const {
+  // Where a line lies in the row of a depth. Inward, lines change places within groups of eight, so that what a warp copies together, 16
+  // depths of two lines, goes to different banks.
+  [[nodiscard]] static __device__ constexpr unsigned place(unsigned line, unsigned depth) { return line ^ moved(depth); }
+  [[nodiscard]] static __device__ constexpr unsigned moved(unsigned depth) { return kInward ? depth / 4 * 2 : 0; }
+
+  // Writes the depths from `base` on into the table. All threads synchronise between this call, or the constructor, and copy().
+  __device__ __forceinline__ void find_depths(std::uint32_t base) const {
     if constexpr (kHasTable && !kInward)
       if (threadIdx.x < kDepth) table_.deep[base / kDepth % 2][threadIdx.x] = view_.deep(base + threadIdx.x);
   }
-  __device__ void load(std::uint32_t base, std::uint32_t end) {
-    const auto line = [&](unsigned i) {
-      if constexpr (kHasTable && kInward)
-        return table_.line[line_of(i)];
-      else
-        return line_[kInward ? i : 0];
-    };
-    const auto deep = [&](unsigned i) {
-      if constexpr (kHasTable && !kInward)
-        return table_.deep[base / kDepth % 2][depth_of(i)];
-      else
-        return view_.deep(base + depth_of(i));
-    };
-    FL_UNROLL
-    for (unsigned i = 0; i < kLoads; ++i)
-      next_[i] = first_ + line_of(i) < lines_ && base + depth_of(i) < end ? view_.at(line(i), deep(i)) : T(0);
-  }
-  template <class Stored, unsigned kStride, class Rounded>
-  __device__ void put(Stored (&tile)[kDepth][kStride], const Rounded& rounded) const {
-    FL_UNROLL
-    for (unsigned i = 0; i < kLoads; ++i) tile[depth_of(i)][line_of(i)] = rounded(next_[i]);
+  // Starts to copy the depths from `base` on.
+  __device__ __forceinline__ void copy(Tile& tile, std::uint32_t base, std::uint32_t end) const {
+    if constexpr (kInward) {
+      const unsigned depth = threadIdx.x % kDepth;
+      const bool is_deep = base + depth < end;
+      const Deep deep = view_.deep(base + depth);
+      FL_UNROLL
+      for (unsigned i = 0; i < kCopies; ++i) {
+        const unsigned line = threadIdx.x / kDepth + i * kAtOnce;
+        start(tile, line, depth, inward_line(line), deep, is_deep);
+      }
+    } else {
+      FL_UNROLL
+      for (unsigned i = 0; i < kCopies; ++i) {
+        const unsigned depth = kThreads < kLines ? i / kOwnLines : threadIdx.x / kLines + i * (kThreads / kLines);
+        start(tile, line_of(i % kOwnLines), depth, line_[i % kOwnLines], outward_depth(base, depth), base + depth < end);
+      }
+    }
   }
 
  private:
-  // Inward, a warp has 4 depths of 8 lines: with rows 8 words longer than a multiple of 32, all of them lie in different banks.
-  [[nodiscard]] static __device__ unsigned line_of(unsigned i) {
-    return kInward ? threadIdx.x / 4 % 8 + threadIdx.x / 128 * 8 + i * (kThreads / kDepth) : threadIdx.x % kLines;
+  [[nodiscard]] static __device__ unsigned line_of(unsigned i) { return threadIdx.x % kLines + i * kThreads; }
+  [[nodiscard]] __device__ __forceinline__ Line inward_line(unsigned line) const {
+    if constexpr (kHasTable)
+      return table_.line[line];
+    else
+      return view_.line(first_ + line);
   }
-  [[nodiscard]] static __device__ unsigned depth_of(unsigned i) {
-    return kInward ? threadIdx.x % 4 + threadIdx.x / 32 % 4 * 4 : threadIdx.x / kLines + i * (kThreads / kLines);
+  [[nodiscard]] __device__ __forceinline__ Deep outward_depth(std::uint32_t base, unsigned depth) const {
+    if constexpr (kHasTable)
+      return table_.deep[base / kDepth % 2][depth];
+    else
+      return view_.deep(base + depth);
+  }
+  __device__ __forceinline__ void start(Tile& tile, unsigned line, unsigned depth, const Line& at_line, const Deep& at_depth,
+                                        bool is_deep) const {
+    const auto found = view_.find(at_line, at_depth);
+    copy_async(&tile[depth][place(line, depth)], found.at, is_deep && line < lines_ && found.is_there);
   }
   View view_;
   std::uint32_t first_, lines_;
   Table& table_;
   Line line_[kOwnLines];
-  T next_[kLoads];
 };
 
-constexpr unsigned kThreads = 128, kAcross = 16, kDown = kThreads / kAcross;  // of a block
+// The tiles of A and B on their way through shared memory.
+template <class T, class Form, class A, class B>
+class Supply {
+ public:
+  using CopyA = Copier<T, A, Form::kRows, Form::kThreads>;
+  using CopyB = Copier<T, B, Form::kCols, Form::kThreads>;
+  struct Tiles {
+    typename CopyA::Tile a[Form::kStages];
+    typename CopyB::Tile b[Form::kStages];
+  };
+  struct Tables {
+    typename CopyA::Table a;
+    typename CopyB::Table b;
+  };
 
-// Blocks on a multiprocessor at the same time. Bounds the registers that the compiler uses.
-template <class T, unsigned kRows>
-inline constexpr unsigned kBlocksAtOnce = sizeof(T) == sizeof(double) ? 3
-                                          : kRows >= 64               ? 4
-                                                                      : 5;
+  __device__ Supply(const A& a, const B& b, const ProductShape& shape, const TilePosition& place, Tiles& tiles, Tables& tables)
+      : place_(place),
+        a_(a, place.client, place.row, shape.m, tables.a),
+        b_(b, place.client, place.col, shape.n, tables.b),
+        tiles_(tiles) {}
 
-// A thread's entries of a tile of kRows x kCols: kRows / kDown adjacent rows and kCols / kAcross columns.
-template <class T, unsigned kRows, unsigned kCols>
-struct OwnEntries {
-  static constexpr unsigned kOwnRows = kRows / kDown, kOwnCols = kCols / kAcross, kPad = 32 / sizeof(T);
-  // Adjacent columns of a thread. With one, neighbouring threads write neighbours in memory. With two, shared memory is read in pairs,
-  // because threads with few rows would wait for it.
-  static constexpr unsigned kRun = kRows >= 64 ? 1 : 2;
-  using TileA = T[kDepth][kRows + kPad];
-  using TileB = T[kDepth][kCols + kPad];
-  T total[kOwnRows][kOwnCols] = {}, sum[kOwnRows][kOwnCols] = {};
+  // Calls use(a, b) with the tiles of all depths in ascending order, and end_part() after every part of the sums but the last. At the end
+  // no thread needs the tiles any more.
+  template <class Use, class EndPart>
+  __device__ __forceinline__ void for_depths(const Use& use, const EndPart& end_part) const {
+    begin();
+    unsigned stage = 0;
+    for (std::uint32_t base = place_.begin; base < place_.end;) {
+      const std::uint32_t end = base + kPart < place_.end ? base + kPart : place_.end;
+      for (; base < end; base += kDepth) {
+        wait_for_copies<kAhead - 1>();
+        __syncthreads();
+        start(stage == 0 ? kAhead : stage - 1, base + kAhead * kDepth);
+        use(tiles_.a[stage], tiles_.b[stage]);
+        stage = stage == kAhead ? 0 : stage + 1;
+      }
+      if (base < place_.end) end_part();
+    }
+    wait_for_copies<0>();
+    __syncthreads();
+  }
 
-  [[nodiscard]] static __device__ unsigned row(unsigned i) { return threadIdx.x / kAcross * kOwnRows + i; }
-  [[nodiscard]] static __device__ unsigned col(unsigned j) { return j / kRun * kAcross * kRun + threadIdx.x % kAcross * kRun + j % kRun; }
-  __device__ __forceinline__ void add_products(const TileA& a, const TileB& b) {
+ private:
+  static constexpr unsigned kAhead = Form::kStages - 1;
+  static_assert(kAhead >= 1);
+  static constexpr bool kHasTable = CopyA::kHasTable || CopyB::kHasTable;
+
+  __device__ __forceinline__ void begin() const {
+    find_depths(place_.begin);
     FL_UNROLL
-    for (unsigned e = 0; e < kDepth; ++e) {
-      FL_UNROLL
-      for (unsigned i = 0; i < kOwnRows; ++i) FL_UNROLL
-      for (unsigned j = 0; j < kOwnCols; ++j) sum[i][j] = fma(a[e][row(i)], b[e][col(j)], sum[i][j]);
+    for (unsigned stage = 0; stage < kAhead; ++stage) {
+      if constexpr (kHasTable) __syncthreads();
+      start(stage, place_.begin + stage * kDepth);
     }
   }
-  __device__ __forceinline__ void end_part() {
-    FL_UNROLL
-    for (unsigned i = 0; i < kOwnRows; ++i) FL_UNROLL
-    for (unsigned j = 0; j < kOwnCols; ++j) {
-      total[i][j] += sum[i][j];
-      sum[i][j] = T(0);
+  // Starts to copy the depths from `base` on, and writes the table of those behind them.
+  __device__ __forceinline__ void start(unsigned stage, std::uint32_t base) const {
+    if (base < place_.end) {
+      a_.copy(tiles_.a[stage], base, place_.end);
+      b_.copy(tiles_.b[stage], base, place_.end);
     }
+    end_copies();
+    find_depths(base + kDepth);
   }
+  __device__ __forceinline__ void find_depths(std::uint32_t base) const {
+    a_.find_depths(base);
+    b_.find_depths(base);
+  }
+  const TilePosition& place_;
+  CopyA a_;
+  CopyB b_;
+  Tiles& tiles_;
+};
+
+// The sums of a tile in shared memory, on their way to the store.
+template <class T, class Form>
+struct Found {
+  static constexpr unsigned kWidth = Form::kCols + 4;
+  T sum[Form::kRows][kWidth];
+
+  // Neighbouring threads take neighbouring columns, and several rows at a time. All threads have synchronised.
   template <class Store>
   __device__ __forceinline__ void store_to(const Store& store, const TilePosition& place, const ProductShape& shape) const {
-    constexpr unsigned kStored = Store::kReads && sizeof(T) < sizeof(double) ? 2 : 1;  // rows at a time, as registers allow
+    constexpr unsigned kAcross = Form::kThreads < Form::kCols ? Form::kThreads : Form::kCols, kDown = Form::kThreads / kAcross;
+    constexpr unsigned kAtOnce = 16;  // reads on their way for each thread: memory needs many
+    const typename Store::Client to = store.open(place.k);
+    const std::uint32_t rows = shape.m - place.row, cols = shape.n - place.col;
     FL_NO_UNROLL
-    for (unsigned first = 0; first < kOwnRows; first += kStored) {
-      T found[kStored][kOwnCols];
-      FL_UNROLL
-      for (unsigned i = 0; i < kOwnRows; ++i) FL_UNROLL
-      for (unsigned j = 0; j < kOwnCols; ++j)
-        if (i / kStored * kStored == first) found[i % kStored][j] = total[i][j];
-      typename Store::Before before[kStored][kOwnCols];
-      const auto for_own = [&](const auto& use) {
-        FL_UNROLL
-        for (unsigned i = 0; i < kStored; ++i) FL_UNROLL
-        for (unsigned j = 0; j < kOwnCols; ++j) {
-          const std::uint32_t r = place.row + row(first + i), c = place.col + col(j);
-          if (r < shape.m && c < shape.n) use(i, j, r, c);
-        }
-      };
-      for_own([&](unsigned i, unsigned j, std::uint32_t r, std::uint32_t c) { before[i][j] = store.before(place.k, r, c); });
-      for_own([&](unsigned i, unsigned j, std::uint32_t r, std::uint32_t c) { store(place.k, r, c, found[i][j], before[i][j]); });
+    for (unsigned col = threadIdx.x % kAcross; col < Form::kCols && col < cols; col += kAcross) {
+      FL_NO_UNROLL
+      for (unsigned first = threadIdx.x / kAcross; first < Form::kRows && first < rows; first += kDown * kAtOnce) {
+        typename Store::Before before[kAtOnce];
+        const auto for_rows = [&](const auto& use) {
+          FL_UNROLL
+          for (unsigned i = 0; i < kAtOnce; ++i)
+            if (const unsigned row = first + i * kDown; row < Form::kRows && row < rows) use(i, row);
+        };
+        for_rows([&](unsigned i, unsigned row) { before[i] = to.before(place.row + row, place.col + col); });
+        for_rows([&](unsigned i, unsigned row) { to(place.row + row, place.col + col, sum[row][col], before[i]); });
+      }
     }
   }
 };
 
-// Moves the depths of `place` through the two carriers of a tile to a and b in shared memory. Calls use(base) when the depths from `base`
-// on are there and the next ones are being loaded.
-template <class CarryA, class CarryB, class TileA, class TileB, class Rounded, class Use>
-__device__ __forceinline__ void for_depths(const TilePosition& place, CarryA& carry_a, CarryB& carry_b, TileA& a, TileB& b,
-                                           const Rounded& rounded, const Use& use) {
-  if constexpr (CarryA::kHasTable || CarryB::kHasTable) {
-    carry_a.find_depths(place.begin);
-    carry_b.find_depths(place.begin);
-    __syncthreads();
+// Memory of a block: tiles, and after the last product their sums.
+template <class T, class Form, class A, class B>
+union Room {
+  typename Supply<T, Form, A, B>::Tiles tiles;
+  Found<T, Form> found;
+};
+
+// How a product is divided: tiles of rows x cols, of which a thread has own_rows x own_cols, with `stages` of them in shared memory and
+// `blocks` on a multiprocessor at the same time, which bounds the registers that the compiler uses.
+template <unsigned rows, unsigned cols, unsigned own_rows, unsigned own_cols, unsigned stages, unsigned blocks>
+struct ThreadForm {
+  static constexpr unsigned kRows = rows, kCols = cols, kOwnRows = own_rows, kOwnCols = own_cols, kStages = stages, kBlocks = blocks;
+  static constexpr unsigned kThreads = rows * cols / (own_rows * own_cols);
+};
+
+// Neighbouring numbers that a thread reads and writes at once.
+template <class T>
+struct alignas(16) Pack {
+  static constexpr unsigned kNumbers = 16 / sizeof(T);
+  T number[kNumbers];
+};
+
+// A thread's sums of a tile. The lanes of a warp lie in 4 rows of 8; a lane has groups of four adjacent rows and of four adjacent columns,
+// and its groups lie 16 rows and 32 columns apart.
+template <class T, class Form>
+class OwnSums {
+  static constexpr unsigned kLanesDown = 4, kLanesAcross = 8, kGroup = 4, kOwnRows = Form::kOwnRows, kOwnCols = Form::kOwnCols;
+  static constexpr unsigned kWarpRows = kLanesDown * kOwnRows, kWarpCols = kLanesAcross * kOwnCols, kWarpsAcross = Form::kCols / kWarpCols;
+  static_assert(kOwnRows % kGroup == 0 && kOwnCols % kGroup == 0 && Form::kRows % kWarpRows == 0 && Form::kCols % kWarpCols == 0);
+
+ public:
+  __device__ OwnSums() {
+    const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+    row_ = warp / kWarpsAcross * kWarpRows + lane / kLanesAcross * kGroup;
+    col_ = warp % kWarpsAcross * kWarpCols + lane % kLanesAcross * kGroup;
   }
-  carry_a.load(place.begin, place.end);
-  carry_b.load(place.begin, place.end);
-  for (std::uint32_t base = place.begin; base < place.end; base += kDepth) {
-    carry_a.put(a, rounded);
-    carry_b.put(b, rounded);
-    carry_a.find_depths(base + kDepth);
-    carry_b.find_depths(base + kDepth);
-    __syncthreads();
-    if (base + kDepth < place.end) {
-      carry_a.load(base + kDepth, place.end);
-      carry_b.load(base + kDepth, place.end);
+  template <class Supplied>
+  __device__ __forceinline__ void add_products(const typename Supplied::CopyA::Tile& a, const typename Supplied::CopyB::Tile& b) {
+    FL_UNROLL
+    for (unsigned e = 0; e < kDepth; ++e) {
+      T left[kOwnRows], right[kOwnCols];
+      read<kLanesDown * kGroup>(left, a[e], row_, Supplied::CopyA::moved(e));
+      read<kLanesAcross * kGroup>(right, b[e], col_, Supplied::CopyB::moved(e));
+      FL_UNROLL
+      for (unsigned i = 0; i < kOwnRows; ++i) FL_UNROLL
+      for (unsigned j = 0; j < kOwnCols; ++j) sum_[i][j] = fma(left[i], right[j], sum_[i][j]);
     }
-    use(base);
+  }
+  // Adds the sums to total[entry][thread] in shared memory, which would take as many registers again.
+  __device__ __forceinline__ void end_part(T* total) {
+    for_entries([&](unsigned i, unsigned j) {
+      T& to = total[(i * kOwnCols + j) * Form::kThreads + threadIdx.x];
+      to = has_total_ ? to + sum_[i][j] : sum_[i][j];
+      sum_[i][j] = T(0);
+    });
+    has_total_ = true;
+  }
+  __device__ __forceinline__ void put(const T* total, Found<T, Form>& found) {
+    if (has_total_)
+      for_entries([&](unsigned i, unsigned j) { sum_[i][j] = total[(i * kOwnCols + j) * Form::kThreads + threadIdx.x] + sum_[i][j]; });
+    FL_UNROLL
+    for (unsigned i = 0; i < kOwnRows; ++i) FL_UNROLL
+    for (unsigned j = 0; j < kOwnCols; j += Pack<T>::kNumbers) {
+      Pack<T> pack;
+      FL_UNROLL
+      for (unsigned l = 0; l < Pack<T>::kNumbers; ++l) pack.number[l] = sum_[i][j + l];
+      const unsigned row = row_ + i / kGroup * (kLanesDown * kGroup) + i % kGroup;
+      const unsigned col = col_ + j / kGroup * (kLanesAcross * kGroup) + j % kGroup;
+      *reinterpret_cast<Pack<T>*>(&found.sum[row][col]) = pack;
+    }
+  }
+
+ private:
+  // Reads the lane's groups of a row of a tile, which begin at `line` and lie kApart apart, from where they were moved to.
+  template <unsigned kApart, unsigned kNumbers>
+  static __device__ __forceinline__ void read(T (&to)[kNumbers], const T* row, unsigned line, unsigned moved) {
+    FL_UNROLL
+    for (unsigned first = 0; first < kNumbers; first += kGroup) {
+      const T* group = row + ((line + first / kGroup * kApart) ^ (moved & kGroup));
+      FL_UNROLL
+      for (unsigned j = 0; j < kGroup; j += Pack<T>::kNumbers) {
+        const Pack<T> pack = *reinterpret_cast<const Pack<T>*>(group + j);
+        FL_UNROLL
+        for (unsigned l = 0; l < Pack<T>::kNumbers; ++l) to[first + ((j + l) ^ (moved % kGroup))] = pack.number[l];
+      }
+    }
+  }
+  template <class Use>
+  __device__ __forceinline__ void for_entries(const Use& use) {
+    FL_UNROLL
+    for (unsigned i = 0; i < kOwnRows; ++i) FL_UNROLL
+    for (unsigned j = 0; j < kOwnCols; ++j) use(i, j);
+  }
+  T sum_[kOwnRows][kOwnCols] = {};
+  bool has_total_ = false;
+  unsigned row_, col_;
+};
+
+// Computes the products. The block has total [kRows,kCols] beside what is declared here if it adds up parts of sums.
+template <class T, class Form, class A, class B, class Store>
+__global__ void __launch_bounds__(Form::kThreads, Form::kBlocks) multiply(ProductShape shape, A a, B b, Store store) {
+  using Supplied = Supply<T, Form, A, B>;
+  __shared__ __align__(16) Room<T, Form, A, B> room;
+  __shared__ typename Supplied::Tables tables;
+  FL_SHARED_MEMORY(T, total);
+  for (std::size_t number = blockIdx.x; number < shape.tiles(Form::kRows, Form::kCols); number += gridDim.x) {
+    const TilePosition place(shape, Form::kRows, Form::kCols, number);
+    const Supplied supply(a, b, shape, place, room.tiles, tables);
+    OwnSums<T, Form> sums;
+    supply.for_depths([&](const auto& of_a, const auto& of_b) { sums.template add_products<Supplied>(of_a, of_b); },
+                      [&] { sums.end_part(total); });
+    sums.put(total, room.found);
+    __syncthreads();
+    room.found.store_to(store, place, shape);
+    __syncthreads();  // before the next tiles come into the same memory
   }
 }
 
-// Computes tiles of kRows x kCols.
-template <class T, unsigned kRows, unsigned kCols, class A, class B, class Store>
-__global__ void __launch_bounds__(kThreads, kBlocksAtOnce<T, kRows>) multiply(ProductShape shape, A a_operand, B b_operand, Store store) {
-  using Own = OwnEntries<T, kRows, kCols>;
-  using CarryA = Carrier<T, A, kRows, kThreads>;
-  using CarryB = Carrier<T, B, kCols, kThreads>;
-  __shared__ __align__(16) typename Own::TileA a;
-  __shared__ __align__(16) typename Own::TileB b;
-  __shared__ typename CarryA::Table table_a;
-  __shared__ typename CarryB::Table table_b;
-  const auto as_it_is = [](T number) { return number; };
-  for (std::size_t number = blockIdx.x; number < shape.tiles(kRows, kCols); number += gridDim.x) {
-    const TilePosition place(shape, kRows, kCols, number);
-    CarryA carry_a(a_operand, place.client, place.row, shape.m, table_a);
-    CarryB carry_b(b_operand, place.client, place.col, shape.n, table_b);
-    Own own;
-    for_depths(place, carry_a, carry_b, a, b, as_it_is, [&](std::uint32_t base) {
-      own.add_products(a, b);
-      __syncthreads();
-      if ((base + kDepth) % kPart == 0) own.end_part();
-    });
-    own.end_part();
-    own.store_to(store, place, shape);
-  }
+// Starts `kernel` for all tiles.
+template <class T, class Form, class A, class B, class Store>
+void launch_tiles(const Exec& exec, const char* name, void (*kernel)(ProductShape, A, B, Store), const ProductShape& shape, const A& a,
+                  const B& b, const Store& store) {
+  constexpr std::size_t kTotals = std::size_t{Form::kRows} * Form::kCols * sizeof(T);
+  Launch(exec, name, shape.tiles(Form::kRows, Form::kCols), Form::kThreads)
+      .with_shared(shape.adds_parts() ? kTotals : 0, sizeof(Room<T, Form, A, B>) + sizeof(typename Supply<T, Form, A, B>::Tables))(
+          kernel, shape, a, b, store);
+}
+
+// Forms for products of few rows (batches of 10), of some, of many and of few columns (the last layer of a classifier).
+using LeastRows = ThreadForm<16, 128, 4, 8, 3, 8>;
+using FewRows = ThreadForm<32, 128, 8, 4, 3, 4>;
+using ManyRows = ThreadForm<64, 128, 8, 8, 3, 3>;
+using FewCols = ThreadForm<32, 32, 4, 4, 3, 8>;
+using InDouble = ThreadForm<32, 64, 4, 4, 2, 3>;
+
+// Computes the products in the form for their shape. Every form gives the same bits.
+template <class T, class A, class B, class Store>
+void multiply_in_full(const Exec& exec, const char* name, const ProductShape& shape, const A& a, const B& b, const Store& store) {
+  const auto start = [&]<class Form>() { launch_tiles<T, Form>(exec, name, multiply<T, Form, A, B, Store>, shape, a, b, store); };
+  if constexpr (sizeof(T) == sizeof(double))
+    start.template operator()<InDouble>();
+  else if (shape.n <= FewCols::kCols)
+    start.template operator()<FewCols>();
+  else if (shape.m <= LeastRows::kRows)
+    start.template operator()<LeastRows>();
+  else if (shape.m <= FewRows::kRows)
+    start.template operator()<FewRows>();
+  else
+    start.template operator()<ManyRows>();
 }
 
 }  // namespace fl::cuda::tiles

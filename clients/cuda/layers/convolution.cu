@@ -73,8 +73,8 @@ struct WindowsView {
     const std::uint32_t j = g.by.kernels.split(c), i = g.by.kernels.split(c);
     return {(c * g.height + i) * g.width + j, static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(j)};
   }
-  [[nodiscard]] __device__ T entry(const Corner& corner, const Inside& inside) const {
-    return corner.row + inside.i < g.height && corner.column + inside.j < g.width ? images[corner.at + inside.at] : T(0);
+  [[nodiscard]] __device__ Located<T> entry(const Corner& corner, const Inside& inside) const {
+    return {images + (corner.at + inside.at), corner.row + inside.i < g.height && corner.column + inside.j < g.width};
   }
 };
 template <class T>
@@ -82,14 +82,14 @@ struct ByInside : WindowsView<T> {
   static constexpr bool kRunsInward = false, kTakesLong = true;
   [[nodiscard]] __device__ Corner line(std::uint32_t place) const { return this->corner(place); }
   [[nodiscard]] __device__ Inside deep(std::uint32_t number) const { return this->inside(number); }
-  [[nodiscard]] __device__ T at(const Corner& corner, const Inside& inside) const { return this->entry(corner, inside); }
+  [[nodiscard]] __device__ Located<T> find(const Corner& corner, const Inside& inside) const { return this->entry(corner, inside); }
 };
 template <class T>
 struct ByPlace : WindowsView<T> {
   static constexpr bool kRunsInward = true, kTakesLong = true;  // neighbouring positions are neighbours in memory
   [[nodiscard]] __device__ Inside line(std::uint32_t number) const { return this->inside(number); }
   [[nodiscard]] __device__ Corner deep(std::uint32_t place) const { return this->corner(place); }
-  [[nodiscard]] __device__ T at(const Inside& inside, const Corner& corner) const { return this->entry(corner, inside); }
+  [[nodiscard]] __device__ Located<T> find(const Inside& inside, const Corner& corner) const { return this->entry(corner, inside); }
 };
 template <class T, class View>
 struct Windows {
@@ -112,7 +112,7 @@ struct TurnedView {
     const std::uint32_t within = inner.split(outer);
     return outer * lines * inner.divisor + within;
   }
-  [[nodiscard]] __device__ T at(std::uint32_t line, std::uint32_t deep) const { return data[line + deep]; }
+  [[nodiscard]] __device__ Located<T> find(std::uint32_t line, std::uint32_t deep) const { return {data + (line + deep)}; }
 };
 template <class T>
 struct Turned {
@@ -139,11 +139,15 @@ struct OutputsOfPixelsView {
     const std::uint32_t j = g.by.kernels.split(channel), i = g.by.kernels.split(channel);
     return {channel * g.pixels(), static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(j)};
   }
-  [[nodiscard]] __device__ T at(const Corner& pixel, const Inside& inside) const {
-    if (pixel.row < inside.i || pixel.column < inside.j) return T(0);
-    std::uint32_t y = pixel.row - inside.i, x = pixel.column - inside.j;
-    if (g.stride > 1 && (g.by.strides.split(y) != 0 || g.by.strides.split(x) != 0)) return T(0);
-    return y < g.out_height && x < g.out_width ? d[pixel.at + inside.at + y * g.out_width + x] : T(0);
+  [[nodiscard]] __device__ Located<T> find(const Corner& pixel, const Inside& inside) const {
+    std::uint32_t y = pixel.row - inside.i, x = pixel.column - inside.j;  // wrapped around where there is no such output
+    bool is_there = true;
+    if (g.stride > 1) {
+      is_there = pixel.row >= inside.i && pixel.column >= inside.j;
+      is_there = g.by.strides.split(y) == 0 && is_there;
+      is_there = g.by.strides.split(x) == 0 && is_there;
+    }
+    return {d + (pixel.at + inside.at + y * g.out_width + x), is_there && y < g.out_height && x < g.out_width};
   }
 };
 template <class T>
@@ -158,7 +162,6 @@ struct OutputsOfPixels {
 // Stores element (channel, (b, place)) into images [B,channels,plane].
 template <class T>
 struct StoreImages {
-  static constexpr bool kReads = false;
   T* images;
   std::size_t per_client;
   std::uint32_t channels;
@@ -166,14 +169,23 @@ struct StoreImages {
   const T* bias = nullptr;
   std::size_t bias_stride = 0;
   using Before = T;
-  [[nodiscard]] __device__ Before before(std::size_t k, std::uint32_t channel, std::uint32_t /*place*/) const {
-    return bias != nullptr ? bias[k * bias_stride + channel] : T(0);
-  }
-  __device__ void operator()(std::size_t k, std::uint32_t channel, std::uint32_t place, T value, T of_channel) const {
-    std::uint32_t b = place;
-    const std::uint32_t within = plane.split(b);
-    if (bias != nullptr) value += of_channel;
-    images[k * per_client + (std::size_t{b} * channels + channel) * plane.divisor + within] = value;
+  struct Client {
+    T* images;
+    const T* bias;
+    std::uint32_t channels;
+    Divisor plane;
+    [[nodiscard]] __device__ Before before(std::uint32_t channel, std::uint32_t /*place*/) const {
+      return bias != nullptr ? bias[channel] : T(0);
+    }
+    __device__ void operator()(std::uint32_t channel, std::uint32_t place, T value, T of_channel) const {
+      std::uint32_t b = place;
+      const std::uint32_t within = plane.split(b);
+      if (bias != nullptr) value += of_channel;
+      images[(b * channels + channel) * plane.divisor + within] = value;
+    }
+  };
+  [[nodiscard]] __device__ Client open(std::size_t k) const {
+    return {images + k * per_client, bias != nullptr ? bias + k * bias_stride : nullptr, channels, plane};
   }
 };
 

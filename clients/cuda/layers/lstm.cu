@@ -75,7 +75,9 @@ struct BeforeView {
     std::uint32_t example = row;
     return length.split(example) == 0 ? kNone : (row - 1) * H;
   }
-  [[nodiscard]] __device__ T at(std::uint32_t line, std::uint32_t deep) const { return deep == kNone ? T(0) : h[deep + line]; }
+  [[nodiscard]] __device__ Located<T> find(std::uint32_t line, std::uint32_t deep) const {
+    return {h + (deep == kNone ? 0 : deep + line), deep != kNone};
+  }
 };
 template <class T>
 struct Before {

@@ -35,15 +35,17 @@ inline constexpr int kBlockThreads = 256;
 inline constexpr unsigned kWarp = 32, kAllLanes = 0xFFFFFFFFu;
 
 // How a kernel is started: Launch(exec, "name", blocks)(kernel<T>, arguments...). Kernels stride over their work, so that any number of
-// pieces may be asked for; none starts nothing. with_shared(bytes) gives every block memory that it finds with FL_SHARED_MEMORY.
+// pieces may be asked for; none starts nothing. with_shared(bytes) gives every block memory that it finds with FL_SHARED_MEMORY;
+// `declared` is how much the kernel declares itself, at most.
 class Launch {
  public:
   Launch(const Exec& exec, const char* name, std::size_t blocks, int threads = kBlockThreads, const char* file = __builtin_FILE(),
          int line = __builtin_LINE())
       : stream_(stream_of(exec)), name_(name), blocks_(blocks), threads_(threads), file_(file), line_(line) {}
 
-  Launch& with_shared(std::size_t bytes) {
+  Launch& with_shared(std::size_t bytes, std::size_t declared = 16 * 1024) {
     shared_bytes_ = bytes;
+    declared_bytes_ = declared;
     return *this;
   }
 
@@ -56,8 +58,8 @@ class Launch {
 #if defined(FL_CUDA_EMULATOR)
     emulator::launch_on(stream_, name_, kernel, blocks, static_cast<unsigned>(threads_), shared_bytes_, arguments...);
 #else
-    constexpr std::size_t kWithoutAsking = 32 * 1024;  // of 48 KiB, which hold what the kernel declares as well
-    if (shared_bytes_ > kWithoutAsking)
+    constexpr std::size_t kWithoutAsking = 48 * 1024;
+    if (shared_bytes_ > 0 && shared_bytes_ + declared_bytes_ > kWithoutAsking)
       check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes_)), name_, file_,
             line_);
     delay(stream_);
@@ -71,7 +73,7 @@ class Launch {
   const char* name_;
   std::size_t blocks_;
   int threads_;
-  std::size_t shared_bytes_ = 0;
+  std::size_t shared_bytes_ = 0, declared_bytes_ = 0;
   const char* file_;
   int line_;
 };
