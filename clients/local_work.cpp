@@ -26,6 +26,9 @@ void describe(Schema& s, LocalWork& o) {
 }
 
 void validate(const LocalWork& work, Problems& problems) {
+  if (work.epochs > 0 && work.steps != LocalWork{}.steps)
+    problems.push_back({"steps", "has no effect beside epochs = " + std::to_string(work.epochs) +
+                                     ", which counts passes over the rows instead; leave one of them out, or set epochs = 0"});
   const std::int64_t full = work.epochs > 0 ? work.epochs : work.steps;
   if (work.stragglers > 0 && work.least > full)
     problems.push_back({"least", "must be at most " + std::string(work.epochs > 0 ? "epochs" : "steps") + " = " + std::to_string(full) +

@@ -6,6 +6,7 @@
 
 #include "apps/fedbits/numbers.hpp"
 #include "scenarios/analysis/grid.hpp"
+#include "scenarios/analysis/idle_axes.hpp"
 #include "scenarios/analysis/replicates.hpp"
 #include "scenarios/analysis/statistics.hpp"
 #include "scenarios/results/broken_contracts.hpp"
@@ -85,6 +86,12 @@ std::string contracts_note(const std::vector<RunRecord>& records) {
       text += one_line(grid.keys[axis]) + "=" + one_line(cell.labels[axis]) + "  ";
     text += broken + "\n";
   }
+  return text;
+}
+
+std::string idle_axes_note(const std::vector<RunRecord>& records) {
+  std::string text;
+  for (const std::string& sentence : idle_axes(group_by_axes(records))) text += one_line(sentence) + "\n";
   return text;
 }
 

@@ -22,6 +22,8 @@ struct ComparisonOptions {
 [[nodiscard]] std::string comparison_note(const std::string& folder);
 // Returns a line per row of the table whose runs broke the contract of their operator; "" without such rows.
 [[nodiscard]] std::string contracts_note(const std::vector<RunRecord>& records);
+// Returns a line per set of labels of an axis that change nothing (idle_axes.hpp); "" without such labels.
+[[nodiscard]] std::string idle_axes_note(const std::vector<RunRecord>& records);
 
 [[nodiscard]] Table comparison_table(const std::vector<RunRecord>& records, const ComparisonOptions& options = {});
 

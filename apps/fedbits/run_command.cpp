@@ -179,7 +179,7 @@ RunStore open_store(const RunArguments& arguments, const std::vector<Cell>& cell
 void print_comparison(const std::vector<RunRecord>& records, const RunArguments& arguments, bool all_done) {
   if (arguments.verbose > 0 || !all_done) std::cout << '\n';
   print(comparison_table(records, {.measures = {"zeta_sq", "train_loss", "f_gap", "test_accuracy"}}), std::cout);
-  std::cout << comparison_note(arguments.out) << losses_note(records) << contracts_note(records);
+  std::cout << comparison_note(arguments.out) << losses_note(records) << contracts_note(records) << idle_axes_note(records);
 }
 
 // Tells the watch which cells are going to run, and returns them.

@@ -13,6 +13,7 @@
 #include "scenarios/analysis/baseline.hpp"
 #include "scenarios/analysis/comparable.hpp"
 #include "scenarios/analysis/grid.hpp"
+#include "scenarios/analysis/idle_axes.hpp"
 #include "scenarios/analysis/replicates.hpp"
 #include "scenarios/analysis/study_axes.hpp"
 #include "scenarios/analysis/tuning_notes.hpp"
@@ -289,6 +290,7 @@ Study make_study(const RunStore& store, const StoredStudies& stored, std::size_t
   if (!stored.others.empty()) study.notes.push_back(stored.others);
   study.notes.insert(study.notes.end(), runs.notes.begin(), runs.notes.end());
   Grid grid = group_by_axes(records);
+  for (std::string& note : idle_axes(grid)) study.notes.push_back(std::move(note));
   Problems problems;
   choose_axes(study, grid, options, problems);
   choose_measures(study, records, options.measures, problems);

@@ -25,6 +25,26 @@ void read_from(const RegularFile& file, std::uint64_t begin, std::span<std::byte
   }
 }
 
+// Other packings than gzip, by the bytes that they begin with, and what unpacks them.
+struct Packing {
+  std::string_view begin;
+  const char *name, *command;
+};
+constexpr Packing kPackings[] = {{"BZh", "bzip2", "bunzip2 -k"},
+                                 {"\3757zXZ", "xz", "unxz -k"},
+                                 {"PK\x03\x04", "zip", "unzip"},
+                                 {"\x28\xB5\x2F\xFD", "zstd", "unzstd"},
+                                 {"7z\xBC\xAF\x27\x1C", "7z", "7z x"}};
+constexpr std::size_t kLongestBegin = 6;
+
+void refuse_other_packing(std::span<const std::byte> begin, const std::string& name) {
+  const std::string_view text(reinterpret_cast<const char*>(begin.data()), begin.size());
+  for (const Packing& packing : kPackings)
+    if (text.starts_with(packing.begin))
+      throw DataError(name + ": is packed with " + packing.name + ", and only gzip is unpacked here; unpack it first: " + packing.command +
+                      " " + name);
+}
+
 std::string whole(DataReader reader) {
   if (reader.size_up_to(1) == 0) throw DataError(reader.name().string() + ": the file is empty");
   return std::move(reader).take();
@@ -47,8 +67,10 @@ std::string as_text(std::string bytes, const std::string& name) {
 
 DataReader::DataReader(const std::filesystem::path& file, const MemoryLimit& memory)
     : name_(file), memory_(memory), file_(open(file, memory)) {
-  std::array<std::byte, 2> begin{};
-  if (file_->size() >= begin.size()) read_from(*file_, 0, begin);
+  std::array<std::byte, kLongestBegin> begin{};
+  const auto there = static_cast<std::size_t>(std::min<std::uint64_t>(file_->size(), begin.size()));
+  if (there > 0) read_from(*file_, 0, std::span(begin).first(there));
+  refuse_other_packing(begin, name_.string());
   const auto source = file_;
   if (is_gzip(begin))
     begin_unpacking({source->size(), [source](std::uint64_t at, std::span<std::byte> out) { read_from(*source, at, out); }});
@@ -56,6 +78,7 @@ DataReader::DataReader(const std::filesystem::path& file, const MemoryLimit& mem
 
 DataReader::DataReader(std::span<const std::byte> bytes, const std::filesystem::path& name, const MemoryLimit& memory)
     : name_(name), memory_(memory), bytes_(bytes) {
+  refuse_other_packing(bytes, name_.string());
   if (is_gzip(bytes))
     begin_unpacking(
         {bytes.size(), [bytes](std::uint64_t at, std::span<std::byte> out) { std::memcpy(out.data(), &bytes[at], out.size()); }});

@@ -36,6 +36,29 @@ void add_name(const TextCell& cell, Names& names) {
   if (names.find(cell.text) == names.end()) names.emplace(cell.text, Name{0, cell.line, cell.column});
 }
 
+// Returns whether a text is a number with separators of thousands, as 12,345 or 1,234.5.
+bool has_separated_thousands(std::string_view text) {
+  if (text.find(',') == std::string_view::npos) return false;
+  std::string digits;
+  std::size_t since = 0;
+  bool is_first = true, is_over = false;
+  for (const char c : text) {
+    if (c == '.') is_over = true;
+    if (c == ',') {
+      if (is_over || since == 0 || (!is_first && since != 3) || since > 3) return false;
+      is_first = false;
+      since = 0;
+      continue;
+    }
+    if (!is_over && c != '-' && c != '+') ++since;
+    digits += c;
+  }
+  return number_in(digits).has_value();
+}
+
+// Below this many rows a table may well have a name or a label of its own for most of them.
+constexpr std::size_t kFewRows = 20;
+
 void number_by_alphabet(Names& names) {
   std::size_t next = 0;
   for (auto& [_, name] : names) name.number = next++;
@@ -55,6 +78,7 @@ struct Layout {
     for (std::size_t c = 0; c < table.names().size(); ++c)
       if (c != label) columns.push_back({.name = table.names()[c], .at = c, .is_number = holds_numbers[c]});
     collect_names(table);
+    refuse_unfit(table);
     for (Column& column : columns) {
       column.begin = num_features;
       num_features += column.num_features();
@@ -71,7 +95,9 @@ struct Layout {
   }
   // The names of rows that are left out are no features.
   void collect_names(const TextTable& table) {
+    counts_rows = table.names().front().empty() || table.names().front().starts_with("Unnamed:");
     table.for_each_row([&](const TextTable::Row& row) {
+      counts_rows = counts_rows && whole_number_in(row.cells.front().text) == static_cast<std::int64_t>(num_lines);
       ++num_lines;
       if (table.is_dropped(row, used)) return;
       for (Column& column : columns)
@@ -81,23 +107,61 @@ struct Layout {
     for (Column& column : columns) number_by_alphabet(column.names);
     number_by_alphabet(classes);
   }
+  // Refuses columns that are no features, and labels that are no classes. data.categories says that a column holds names all the same.
+  void refuse_unfit(const TextTable& table) const {
+    const auto fail = [&](std::size_t line, std::size_t column, const std::string& why) {
+      throw DataError(table.file().string() + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " + why);
+    };
+    if (counts_rows)
+      fail(1, 1,
+           "the first column has no name and counts the rows, as the index of pandas does; write the file with index=False, or give "
+           "the column a name");
+    for (const Column& column : columns) {
+      if (column.is_number || table.is_declared(column.at)) continue;
+      std::size_t separated = 0;
+      for (const auto& [text, name] : column.names) separated += has_separated_thousands(text) ? 1 : 0;
+      const auto& [text, first] = *std::min_element(column.names.begin(), column.names.end(), [](const auto& a, const auto& b) {
+        return std::pair(a.second.line, a.second.column) < std::pair(b.second.line, b.second.column);
+      });
+      if (2 * separated > column.names.size())
+        fail(first.line, first.column, "\"" + text + "\" has separators of thousands, and a number has none here; write 12345");
+      if (num_lines >= kFewRows && 2 * column.names.size() > num_lines)
+        fail(first.line, first.column,
+             "column \"" + column.name + "\" has " + std::to_string(column.names.size()) + " names in " + std::to_string(num_lines) +
+                 " rows, as ids and dates have, and each would be a feature; leave the "
+                 "column out of the file, or list it in data.categories");
+    }
+    if (has_classes && !label_is_declared && num_lines >= kFewRows && 2 * classes.size() > num_lines)
+      fail(1, 1,
+           "the label's column \"" + label_name + "\" has " + std::to_string(classes.size()) + " values in " + std::to_string(num_lines) +
+               " rows, which are too many to be classes; data.labels = \"target\" reads numbers, and data.label_column names another "
+               "column");
+  }
   // By ascending number where all labels are numbers, else by the alphabet. Two texts of one number would be two classes.
   void number_classes(const TextTable& table) {
-    std::vector<std::pair<double, std::string>> numbers;
+    std::size_t numbers = 0;
     std::vector<std::pair<std::int64_t, std::string>> whole;
-    for (const auto& [name, _] : classes) {
-      if (const auto number = whole_number_in(name)) whole.emplace_back(*number, name);
-      if (const auto number = number_in(name)) numbers.emplace_back(*number, name);
+    const std::pair<const std::string, Name>* fraction = nullptr;
+    for (const auto& one : classes) {
+      numbers += number_in(one.first) ? 1 : 0;
+      if (const auto number = whole_number_in(one.first))
+        whole.emplace_back(*number, one.first);
+      else if (fraction == nullptr ||
+               std::pair(one.second.line, one.second.column) < std::pair(fraction->second.line, fraction->second.column))
+        fraction = &one;
     }
-    if (whole.size() == classes.size())
+    if (whole.size() == classes.size()) {
       number_by(whole, table);
-    else if (numbers.size() == classes.size())
-      number_by(numbers, table);
+    } else if (numbers == classes.size() && !label_is_declared) {
+      throw DataError(table.file().string() + ":" + std::to_string(fraction->second.line) + ":" + std::to_string(fraction->second.column) +
+                      ": the label \"" + fraction->first +
+                      "\" is no whole number of 64 bits, and the labels are numbers; data.labels = \"target\" reads targets, and "
+                      "data.categories with this column reads names");
+    }
     class_names.resize(classes.size());
     for (const auto& [text, name] : classes) class_names[name.number] = text;
   }
-  template <class N>
-  void number_by(std::vector<std::pair<N, std::string>>& numbers, const TextTable& table) {
+  void number_by(std::vector<std::pair<std::int64_t, std::string>>& numbers, const TextTable& table) {
     std::sort(numbers.begin(), numbers.end());
     for (std::size_t c = 0; c < numbers.size(); ++c) {
       classes[numbers[c].second].number = c;
@@ -115,7 +179,7 @@ struct Layout {
   std::vector<std::size_t> used;  // all columns of the training file
   std::size_t num_features = 0, label = 0, num_lines = 0;
   std::string label_name;
-  bool label_is_declared = false, has_classes = true;
+  bool label_is_declared = false, has_classes = true, counts_rows = false;
   Names classes;  // none with labels = "target"
   std::vector<std::string> class_names;
 };

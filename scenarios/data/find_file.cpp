@@ -18,12 +18,19 @@ fs::path plain(fs::path file) {
   return file;
 }
 
+// The name as published: copies of MNIST are also spread as train-images.idx3-ubyte.
+std::string published(const fs::path& file) {
+  std::string name = plain(file.filename()).string();
+  if (const std::size_t dot = name.rfind(".idx"); dot != std::string::npos) name[dot] = '-';
+  return name;
+}
+
 // In the order of the alphabet.
 std::vector<fs::path> all_ending(const fs::path& folder, const std::string& ending) {
   std::vector<fs::path> found;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (plain(entry.path().filename()).string().ends_with(ending)) found.push_back(entry.path());
+    if (published(entry.path()).ends_with(ending)) found.push_back(entry.path());
   }
   std::sort(found.begin(), found.end());
   return found;

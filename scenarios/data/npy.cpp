@@ -19,9 +19,10 @@ namespace fs = std::filesystem;
 // An array behind its header.
 struct Array {
   DataReader reader;
-  std::string type;                // "<f4"
-  std::vector<std::size_t> shape;  // [m, ...]
-  std::size_t begin = 0;           // of the entries, bytes
+  std::string type;                     // "<f4"
+  std::vector<std::size_t> shape;       // [m, ...]
+  std::size_t begin = 0;                // of the entries, bytes
+  std::vector<std::byte> in_c_order{};  // the entries of an array in Fortran order; empty for others
 
   [[nodiscard]] std::size_t row_size() const {  // entries
     std::size_t size = 1;
@@ -29,6 +30,11 @@ struct Array {
     return size;
   }
   [[nodiscard]] std::size_t entry_bytes() const { return static_cast<std::size_t>(type[2] - '0'); }
+  // Reads entries in C order, the last index first.
+  void read(std::size_t first, std::span<std::byte> to) const {
+    if (in_c_order.empty()) return reader.read(begin + first * entry_bytes(), to);
+    std::memcpy(to.data(), in_c_order.data() + first * entry_bytes(), to.size());
+  }
   [[noreturn]] void fail(const std::string& why) const { throw DataError(reader.name().string() + ": " + why); }
 };
 
@@ -65,9 +71,32 @@ std::vector<std::size_t> shape_of(const std::string& text, const Array& array) {
   return shape;
 }
 
+// Reads an array whose first index runs first, and puts its entries into C order.
+void reorder(Array& array) {
+  const std::size_t size = array.entry_bytes(), dimensions = array.shape.size();
+  const std::size_t total = array.shape[0] * array.row_size();
+  require_memory(2 * static_cast<double>(total * size), array.reader.name().string() + " in Fortran order",
+                 "save numpy.ascontiguousarray(a)", array.reader.memory());
+  std::vector<std::byte> as_stored(total * size), ordered(total * size);
+  array.reader.read(array.begin, as_stored);
+  std::vector<std::size_t> apart(dimensions, 1), index(dimensions, 0);
+  for (std::size_t d = 1; d < dimensions; ++d) apart[d] = apart[d - 1] * array.shape[d - 1];
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < total; ++i) {
+    std::memcpy(ordered.data() + i * size, as_stored.data() + at * size, size);
+    for (std::size_t d = dimensions; d-- > 0;) {
+      at += apart[d];
+      if (++index[d] < array.shape[d]) break;
+      at -= apart[d] * array.shape[d];
+      index[d] = 0;
+    }
+  }
+  array.in_c_order = std::move(ordered);
+}
+
 Array open_npy(DataReader reader) {
   constexpr std::size_t kMagic = 6, kVersion = 2, kMostHeader = 65536;
-  constexpr const char* kTypes[] = {"<f4", "<f8", "|u1", "<i4", "<i8"};
+  constexpr const char* kTypes[] = {"<f4", "<f8", "|b1", "|u1", "|i1", "<u2", "<i2", "<u4", "<i4", "<i8"};
   Array array{std::move(reader), {}, {}, 0};
   std::array<unsigned char, 12> start{};
   if (array.reader.size_up_to(start.size()) < start.size()) array.fail("is too short for an array of NumPy");
@@ -87,24 +116,26 @@ Array open_npy(DataReader reader) {
   array.type = value_of(header, "descr", array);
   std::erase(array.type, '\'');
   if (std::find(std::begin(kTypes), std::end(kTypes), array.type) == std::end(kTypes))
-    array.fail("holds the type " + array.type + "; float32, float64, uint8, int32 and int64 can be read, little-endian");
-  if (value_of(header, "fortran_order", array) != "False") array.fail("is in Fortran order; save numpy.ascontiguousarray(a)");
+    array.fail("holds the type " + array.type +
+               "; float32, float64, bool, integers of 8, 16 and 32 bits and int64 can be read, little-endian");
+  const bool is_in_fortran_order = value_of(header, "fortran_order", array) == "True";
   array.shape = shape_of(value_of(header, "shape", array), array);
   const std::size_t expected = array.shape[0] * array.row_size() * array.entry_bytes();
   const std::size_t there = array.reader.size_up_to(array.begin + expected + 1) - array.begin;
   if (there != expected)
     array.fail(std::string(there < expected ? "is truncated" : "is longer than its header says") + ": " + std::to_string(there) +
                " bytes after the header, which promises " + std::to_string(expected));
+  if (is_in_fortran_order && array.shape.size() > 1) reorder(array);
   return array;
 }
 
 template <class Stored, class To>
 void read_as(const Array& array, std::size_t first, std::size_t count, To* out) {
   if constexpr (std::is_same_v<Stored, To>) {
-    array.reader.read(array.begin + first * sizeof(Stored), std::as_writable_bytes(std::span(out, count)));
+    array.read(first, std::as_writable_bytes(std::span(out, count)));
   } else {
     std::vector<Stored> entries(count);
-    array.reader.read(array.begin + first * sizeof(Stored), std::as_writable_bytes(std::span(entries)));
+    array.read(first, std::as_writable_bytes(std::span(entries)));
     std::transform(entries.begin(), entries.end(), out, [](Stored x) { return static_cast<To>(x); });
   }
 }
@@ -113,7 +144,11 @@ template <class To>
 void read_entries(const Array& array, std::size_t first, std::size_t count, To* out) {
   if (array.type == "<f4") read_as<float>(array, first, count, out);
   if (array.type == "<f8") read_as<double>(array, first, count, out);
-  if (array.type == "|u1") read_as<std::uint8_t>(array, first, count, out);
+  if (array.type == "|u1" || array.type == "|b1") read_as<std::uint8_t>(array, first, count, out);
+  if (array.type == "|i1") read_as<std::int8_t>(array, first, count, out);
+  if (array.type == "<u2") read_as<std::uint16_t>(array, first, count, out);
+  if (array.type == "<i2") read_as<std::int16_t>(array, first, count, out);
+  if (array.type == "<u4") read_as<std::uint32_t>(array, first, count, out);
   if (array.type == "<i4") read_as<std::int32_t>(array, first, count, out);
   if (array.type == "<i8") read_as<std::int64_t>(array, first, count, out);
 }

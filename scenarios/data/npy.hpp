@@ -2,9 +2,10 @@
 //
 //   features   float32 or float64 [m,D], or more dimensions: images [m,channels,height,width] or [m,height,width]; uint8 images of these
 //              shapes stay bytes, all else becomes dense rows
-//   labels     [m] or [m,1] of float32, float64, uint8, int32 or int64: whole numbers for classes, which are numbered as they
+//   labels     [m] or [m,1] of any of these types: whole numbers for classes, which are numbered as they
 //              ascend. Integers are exact, 64 bits of them; of floating point, classes go to 2^53 and targets have all that it has
-// Arrays are in C order, little-endian, finite. Source of the format: NumPy enhancement proposal 1, versions 1 to 3.
+// Types: float32, float64, bool, uint8, int8, uint16, int16, uint32, int32, int64, little-endian, finite. An array in Fortran order is put
+// into C order in memory. Source of the format: NumPy enhancement proposal 1, versions 1 to 3.
 #pragma once
 
 #include <filesystem>

@@ -27,6 +27,40 @@ std::string in_quotes(std::string_view text) {
   return "\"" + std::string(text.substr(0, kLongest)) + (text.size() > kLongest ? "...\"" : "\"");
 }
 
+// Returns whether the numbers among the names count up by one: from 0 or 1, as programs name columns, or as years.
+bool count_up(const std::vector<std::int64_t>& numbers) {
+  for (std::size_t i = 1; i < numbers.size(); ++i)
+    if (numbers[i] != numbers[i - 1] + 1) return false;
+  const bool are_years = numbers.size() > 1 && numbers.front() >= 1000 && numbers.back() <= 3000;
+  return numbers.front() == 0 || numbers.front() == 1 || are_years;
+}
+
+// A first line with other numbers is a row: read as names, it would be lost without a word.
+void refuse_row_as_header(const std::vector<TextCell>& header, const CellReader& reader) {
+  std::vector<std::int64_t> whole;
+  const TextCell* first = nullptr;
+  bool has_fraction = false;
+  for (const TextCell& cell : header) {
+    if (!number_in(cell.text)) continue;
+    if (first == nullptr) first = &cell;
+    const auto number = whole_number_in(cell.text);
+    has_fraction = has_fraction || !number;
+    if (number) whole.push_back(*number);
+  }
+  if (first != nullptr && (has_fraction || !count_up(whole)))
+    reader.fail(*first, "the number " + in_quotes(first->text) +
+                            " stands in the first line, which holds the names of the columns; if the line is a row, put a line of names "
+                            "before it, such as x1,x2,label, and otherwise give the column a name that is no number");
+}
+
+void refuse_other_separator(const std::vector<TextCell>& header, const CellReader& reader) {
+  if (header.size() > 1) return;
+  for (const auto& [separator, name] : {std::pair(';', "a semicolon"), std::pair('\t', "a tab"), std::pair('|', "a bar")})
+    if (header[0].text.find(separator) != std::string_view::npos)
+      reader.fail(header[0], std::string("the first line holds no comma but ") + name +
+                                 "; cells are separated by commas here, and numbers have a point before their fraction");
+}
+
 // What the cells of one column are.
 struct Kinds {
   std::size_t numbers = 0, others = 0;
@@ -41,6 +75,8 @@ TextTable::TextTable(std::string_view text, const std::filesystem::path& file, M
   CellReader reader(text_, file_);
   std::vector<TextCell> header;
   if (!reader.next(header)) throw DataError(file_.string() + ": has no header line");
+  refuse_other_separator(header, reader);
+  refuse_row_as_header(header, reader);
   for (std::size_t c = 0; c < header.size(); ++c) {
     const auto [first, is_new] = place_.try_emplace(std::string(header[c].text), c);
     if (!is_new)

@@ -20,7 +20,8 @@ namespace fl {
 
 class TextTable {
  public:
-  // `text` must outlive the table; errors call it `file`. Throws DataError: no header, a name that stands twice in it.
+  // `text` must outlive the table; errors call it `file`. Throws DataError: no header, a name that stands twice in it, or numbers in it
+  // that do not count up, which are a row.
   TextTable(std::string_view text, const std::filesystem::path& file, MissingValues missing);
 
   [[nodiscard]] const std::filesystem::path& file() const { return file_; }

@@ -1,6 +1,7 @@
 // Tests the amount of a client's work in a round: stragglers, as FedProx and FedNova simulate them.
 #include "clients/local_work.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -43,6 +44,23 @@ TEST(LocalWork, IsDrawnAnewInEveryRoundOrOnceForEachClient) {
 TEST(LocalWork, WithoutStragglersEveryoneDoesEverything) {
   EXPECT_EQ((LocalWork{.steps = 9}.amount(1, 2, 3)), 9);
   EXPECT_EQ((LocalWork{.steps = 9, .epochs = 4}.amount(1, 2, 3)), 4);
+}
+
+// Epochs are counted instead of steps, so steps beside them would be read and ignored.
+TEST(LocalWork, StepsBesideEpochsAreRefused) {
+  test::ScenarioText s = test::quadratics();
+  const auto refusal = [&s](const std::string& amount) -> std::string {
+    s.local = "kind = 'sgd'\nlearning_rate = 0.01\n" + amount;
+    try {
+      test::OneRun<double> run(s.str());
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(refusal("epochs = 2\nsteps = 5"), testing::HasSubstr("local.steps: has no effect beside epochs = 2"));
+  EXPECT_EQ(refusal("epochs = 2"), "");
+  EXPECT_EQ(refusal("epochs = 0\nsteps = 5"), "");
 }
 
 // FedNova divides by what a straggler really did: with one row of data each and nothing stochastic, x moves along the mean gradient.
