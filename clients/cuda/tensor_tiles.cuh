@@ -102,21 +102,7 @@ class WarpSums {
 
 template <class How, class Form, class A, class B, class Store>
 __global__ void __launch_bounds__(Form::kThreads, Form::kBlocks) multiply_on_tensor_cores(ProductShape shape, A a, B b, Store store) {
-  using Supplied = Supply<float, Form, A, B>;
-  __shared__ __align__(16) Room<float, Form, A, B> room;
-  __shared__ typename Supplied::Tables tables;
-  FL_SHARED_MEMORY(float, total);
-  for (std::size_t number = blockIdx.x; number < shape.tiles(Form::kRows, Form::kCols); number += gridDim.x) {
-    const TilePosition place(shape, Form::kRows, Form::kCols, number);
-    const Supplied supply(a, b, shape, place, room.tiles, tables);
-    WarpSums<How, Form> sums;
-    supply.for_depths([&](const auto& of_a, const auto& of_b) { sums.template add_products<Supplied>(of_a, of_b); },
-                      [&] { sums.end_part(total); });
-    sums.put(total, room.found);
-    __syncthreads();
-    room.found.store_to(store, place, shape);
-    __syncthreads();  // before the next tiles come into the same memory
-  }
+  multiply_tile_by_tile<float, Form, WarpSums<How, Form>>(shape, a, b, store);
 }
 
 using FewRowsByWarps = WarpForm<32, 64, 16, 32, 3, 6>;

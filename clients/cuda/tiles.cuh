@@ -248,8 +248,8 @@ union Room {
   Found<T, Form> found;
 };
 
-// How a product is divided: tiles of rows x cols, of which a thread has own_rows x own_cols, with `stages` of them in shared memory and
-// `blocks` on a multiprocessor at the same time, which bounds the registers that the compiler uses.
+// A form says how a product is divided. A block computes tiles of rows x cols, and each of its threads own_rows x own_cols of them. Shared
+// memory holds `stages` tiles of each operand. `blocks` run on a multiprocessor at the same time, which bounds the registers of a thread.
 template <unsigned rows, unsigned cols, unsigned own_rows, unsigned own_cols, unsigned stages, unsigned blocks>
 struct ThreadForm {
   static constexpr unsigned kRows = rows, kCols = cols, kOwnRows = own_rows, kOwnCols = own_cols, kStages = stages, kBlocks = blocks;
@@ -339,9 +339,10 @@ class OwnSums {
   unsigned row_, col_;
 };
 
-// Computes the products. The block has total [kRows,kCols] beside what is declared here if it adds up parts of sums.
-template <class T, class Form, class A, class B, class Store>
-__global__ void __launch_bounds__(Form::kThreads, Form::kBlocks) multiply(ProductShape shape, A a, B b, Store store) {
+// Computes the products, with the sums of a tile in Sums. The block has total [kRows,kCols] beside what is declared here if it adds up
+// parts of sums.
+template <class T, class Form, class Sums, class A, class B, class Store>
+__device__ __forceinline__ void multiply_tile_by_tile(const ProductShape& shape, const A& a, const B& b, const Store& store) {
   using Supplied = Supply<T, Form, A, B>;
   __shared__ __align__(16) Room<T, Form, A, B> room;
   __shared__ typename Supplied::Tables tables;
@@ -349,7 +350,7 @@ __global__ void __launch_bounds__(Form::kThreads, Form::kBlocks) multiply(Produc
   for (std::size_t number = blockIdx.x; number < shape.tiles(Form::kRows, Form::kCols); number += gridDim.x) {
     const TilePosition place(shape, Form::kRows, Form::kCols, number);
     const Supplied supply(a, b, shape, place, room.tiles, tables);
-    OwnSums<T, Form> sums;
+    Sums sums;
     supply.for_depths([&](const auto& of_a, const auto& of_b) { sums.template add_products<Supplied>(of_a, of_b); },
                       [&] { sums.end_part(total); });
     sums.put(total, room.found);
@@ -357,6 +358,10 @@ __global__ void __launch_bounds__(Form::kThreads, Form::kBlocks) multiply(Produc
     room.found.store_to(store, place, shape);
     __syncthreads();  // before the next tiles come into the same memory
   }
+}
+template <class T, class Form, class A, class B, class Store>
+__global__ void __launch_bounds__(Form::kThreads, Form::kBlocks) multiply(ProductShape shape, A a, B b, Store store) {
+  multiply_tile_by_tile<T, Form, OwnSums<T, Form>>(shape, a, b, store);
 }
 
 // Starts `kernel` for all tiles.

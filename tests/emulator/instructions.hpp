@@ -1,23 +1,55 @@
-// The functions of fl_core/ops/cuda/instructions.cuh on the emulator. Copies are there at once. The lanes of a warp find each other's words
+// The functions of fl_core/ops/cuda/instructions.cuh on the emulator. A copy is made when its thread waits for it and no
+// sooner, so that a kernel that forgets to wait reads what was there before. The lanes of a warp find each other's words
 // of a product in memory that they share.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "tests/emulator/cuda_bf16.h"
 #include "tests/emulator/cuda_runtime.h"
 
 namespace fl::emulator {
 
+// A copy that its thread has started and not waited for.
+struct StartedCopy {
+  std::uint32_t group;
+  void (*finish)(void* to, const void* from);
+  void* to;
+  const void* from;
+};
+struct StartedCopies {
+  std::uint32_t groups = 0;  // that have ended
+  std::vector<StartedCopy> copies;
+};
+inline StartedCopies& started_copies() {
+  static thread_local std::array<StartedCopies, 1024> of_threads;
+  return of_threads[thread_index.x];
+}
+
 template <class T>
 void copy_async(T* to, const T* from, bool is_there) {
-  *to = is_there ? *from : T(0);
+  const auto copied = [](void* place, const void* source) { *static_cast<T*>(place) = *static_cast<const T*>(source); };
+  const auto zero = [](void* place, const void*) { *static_cast<T*>(place) = T(0); };
+  StartedCopies& started = started_copies();
+  if (is_there)
+    started.copies.push_back({started.groups, copied, to, from});
+  else
+    started.copies.push_back({started.groups, zero, to, from});
 }
-inline void end_copies() {}
-template <int kOnTheirWay>
-void wait_for_copies() {}
+inline void end_copies() { ++started_copies().groups; }
+template <std::uint32_t kOnTheirWay>
+void wait_for_copies() {
+  StartedCopies& started = started_copies();
+  std::erase_if(started.copies, [&](const StartedCopy& copy) {
+    if (copy.group + kOnTheirWay >= started.groups) return false;
+    copy.finish(copy.to, copy.from);
+    return true;
+  });
+}
 
 [[nodiscard]] inline std::uint32_t to_tf32(float x) {
   const auto word = std::bit_cast<std::uint32_t>(x);

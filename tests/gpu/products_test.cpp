@@ -80,5 +80,10 @@ TEST_F(GpuProducts, PartsOfLongSumsGiveTheBitsOfTheWhole) {
       expect_same_alone({.examples = 3, .inputs = terms, .outputs = 5, .products = products}, 256);
 }
 
+// Each form of tiles: of few rows, of some, and of many.
+TEST_F(GpuProducts, EveryFormOfTilesGivesTheSameBitsInPartsAndWhole) {
+  for (const std::size_t examples : {10u, 20u, 40u}) expect_same_alone({.examples = examples, .inputs = 520, .outputs = 40}, 256);
+}
+
 }  // namespace
 }  // namespace fl
