@@ -12,6 +12,7 @@ The rows are one JSON object per line, in build/bench-rows.jsonl unless --rows s
 A level restricts the libraries to its instructions, each through the variable that it reads, and has tables of its own on the page.
 """
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -60,33 +61,33 @@ def operators_at_avx2(rows):
     return operators(rows, AVX2_OPERATOR_GOALS)
 
 
-def steps(rows):
+def steps(rows, peak_goals=PEAK_GOALS, step_goals=STEP_GOALS):
     yield ["network", "step", "share of the peak", "PyTorch, best form", "times faster", "JAX, best form", "times faster"]
     by_name = {}
     for row in rows:
         by_name.setdefault(row["name"], {})[row["baseline"]] = row
     for name, both in by_name.items():
         first = next(iter(both.values()))
-        line = [name, milliseconds(first["ms"]), with_goal(f"{first['share']:.2f}", PEAK_GOALS.get(name))]
+        line = [name, milliseconds(first["ms"]), with_goal(f"{first['share']:.2f}", peak_goals.get(name))]
         for baseline in ("PyTorch", "JAX"):
             row = both.get(baseline)
-            line += [f"{milliseconds(row['baseline_ms'])} ({row['form']})", with_goal(f"{row['times']:.2f}", STEP_GOALS.get((name, baseline)))] if row else ["", ""]
+            line += [f"{milliseconds(row['baseline_ms'])} ({row['form']})", with_goal(f"{row['times']:.2f}", step_goals.get((name, baseline)))] if row else ["", ""]
         yield line
 
 
-def rounds(rows):
+def rounds(rows, has_goals=True):
     yield ["round of ten clients", "threads", "ours", "best form of another", "times faster"]
     for row in rows:
         yield [row["name"], row["threads"], milliseconds(row["ms"]), f"{row['baseline']}, {row['form']}: {milliseconds(row['baseline_ms'])}",
-               with_goal(f"{row['times']:.2f}", "1.6" if (row["name"], row["baseline"]) == ("2NN", "JAX") else None)]
+               with_goal(f"{row['times']:.2f}", "1.6" if has_goals and (row["name"], row["baseline"]) == ("2NN", "JAX") else None)]
 
 
-def sparse(rows):
+def sparse(rows, has_goals=True):
     yield ["iteration, 20 clients, float64, one thread", "ours", "reading a CSR matrix once / it", "best form of NumPy and SciPy", "times faster"]
     for row in rows:
         is_full = "full gradient" in row["name"]
-        yield [row["name"].removesuffix(", 20 clients"), f"{row['us']:.4g} us", with_goal(f"{row['share']:.2f}", "0.7") if row["share"] else "",
-               f"{row['baseline']}: {row['baseline_us']:.4g} us", with_goal(f"{row['times']:.2f}", "2" if is_full else None)]
+        yield [row["name"].removesuffix(", 20 clients"), f"{row['us']:.4g} us", with_goal(f"{row['share']:.2f}", "0.7" if has_goals else None) if row["share"] else "",
+               f"{row['baseline']}: {row['baseline_us']:.4g} us", with_goal(f"{row['times']:.2f}", "2" if has_goals and is_full else None)]
 
 
 def softmax(rows):
@@ -97,7 +98,9 @@ def softmax(rows):
 
 
 TABLES = {"operators": operators, "steps": steps, "rounds": rounds, "sparse": sparse, "softmax": softmax}
-LEVEL_TABLES = {"avx2": {"operators": operators_at_avx2}}  # a level has places for these alone
+# A level has places for these alone, and goals for operators.
+LEVEL_TABLES = {"avx2": {"operators": operators_at_avx2, "steps": functools.partial(steps, peak_goals={}, step_goals={}),
+                         "rounds": functools.partial(rounds, has_goals=False), "sparse": functools.partial(sparse, has_goals=False)}}
 
 
 def table_text(lines):

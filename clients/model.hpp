@@ -7,8 +7,10 @@
 // (optimum.hpp, constants.hpp).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -92,6 +94,29 @@ class FL_API SecondOrder {
   // Adds the same Hessian to H [P,P], row-major and symmetric.
   virtual void add_hessian(const Exec& exec, const double* x, RowSet set, double* H) const = 0;
   [[nodiscard]] virtual Curvature curvature(RowSet set) const = 0;
+  // Writes bounds on the diagonal of the same Hessian, valid at every x, to bound [P].
+  virtual void bound_diagonal(const Exec& exec, RowSet set, std::span<double> bound) const {
+    static_cast<void>(exec);
+    std::ranges::fill(bound, curvature(set).largest);
+  }
+  // Removes from v [P] what changes no loss wherever it is added to x, such as one number added to a feature's weights of all classes.
+  // Returns false, and leaves v alone, if nothing of this kind is known. f has its minimum among what is left.
+  virtual bool centre(std::span<double> v) const {
+    static_cast<void>(v);
+    return false;
+  }
+  // Returns a number rho that says how fast the Hessian H of the same sum changes: with |v|_H^2 = v^T H(x) v, H(x + v) lies between
+  // exp(-rho |v|_H) H(x) and exp(rho |v|_H) H(x) for every v. 0 for a quadratic function, infinity if no such number is known.
+  [[nodiscard]] virtual double relative_change(const Exec& exec, const double* x, RowSet set) const {
+    static_cast<void>(exec), static_cast<void>(x), static_cast<void>(set);
+    return is_quadratic_ ? 0 : std::numeric_limits<double>::infinity();
+  }
+
+ protected:
+  explicit SecondOrder(bool is_quadratic = false) : is_quadratic_(is_quadratic) {}
+
+ private:
+  bool is_quadratic_;  // every loss is a quadratic function of the parameters
 };
 
 // The rows of K clients' stochastic gradients, and the random numbers of each (dropout). For a model with running statistics `random` may

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 namespace fl {
@@ -39,6 +40,34 @@ void Objective::hessian(const Exec& exec, const double* x, double* H) const {
   std::fill_n(H, P_ * P_, 0.0);
   loss_.add_hessian(exec, x, set(), H);
   for (std::size_t j = 0; j < P_; ++j) H[j * P_ + j] += regulariser_.curvature(x[j]);
+}
+
+std::vector<double> Objective::diagonal_bounds(const Exec& exec) const {
+  std::vector<double> bounds(P_, 0.0);
+  loss_.bound_diagonal(exec, set(), bounds);
+  for (double& bound : bounds) bound += regulariser_.largest_curvature();
+  return bounds;
+}
+
+std::pair<Objective, double> Objective::without_settled_rows(const Exec& exec, const double* x, double limit) const {
+  Objective rest = *this;
+  rest.rows_.clear(), rest.weight_.clear();
+  double settled = 0;
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    const double loss = loss_.evaluate(exec, x, {std::span(&rows_[r], 1)}, nullptr);
+    if (loss <= limit) {
+      settled += weight_[r] * loss;
+    } else {
+      rest.rows_.push_back(rows_[r]);
+      rest.weight_.push_back(weight_[r]);
+    }
+  }
+  return {std::move(rest), settled};
+}
+
+// The quadratic regulariser adds to |v|_H and does not change, so that the loss' number is valid for the sum.
+double Objective::relative_change(const Exec& exec, const double* x) const {
+  return regulariser_.nonconvex == 0 ? loss_.relative_change(exec, x, set()) : std::numeric_limits<double>::infinity();
 }
 
 }  // namespace fl

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "clients/model.hpp"
@@ -34,6 +35,14 @@ class FL_API Objective {
   // Returns bounds on the Hessian's eigenvalues, regulariser excluded.
   [[nodiscard]] SecondOrder::Curvature loss_curvature() const { return loss_.curvature(set()); }
   [[nodiscard]] const Regulariser& regulariser() const { return regulariser_; }
+  // Returns bounds on the diagonal of the Hessian [P], valid at every x.
+  [[nodiscard]] std::vector<double> diagonal_bounds(const Exec& exec) const;
+  // Returns f without the rows whose loss at x is at most `limit`, and what these rows contribute to f(x).
+  [[nodiscard]] std::pair<Objective, double> without_settled_rows(const Exec& exec, const double* x, double limit) const;
+  // Does SecondOrder::centre().
+  bool centre(std::span<double> v) const { return loss_.centre(v); }
+  // Returns SecondOrder::relative_change() of f; infinity if the regulariser is not quadratic.
+  [[nodiscard]] double relative_change(const Exec& exec, const double* x) const;
 
  private:
   [[nodiscard]] RowSet set() const { return {rows_, weight_}; }

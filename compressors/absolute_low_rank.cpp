@@ -34,7 +34,7 @@ struct AbsoluteLowRankOptions {
 inline void describe(Schema& s, AbsoluteLowRankOptions& o) {
   s.field("threshold", o.threshold, "singular values up to here are dropped").above(0).at_most(1e30);
   s.choice("rule", o.rule, {{SingularRule::threshold, "threshold"}, {SingularRule::lambda, "lambda"}},
-           "threshold: in units of the input; lambda: in units of the gradient, times the step size if the input is a step");
+           "threshold: in units of the input; lambda: in units of the gradient, times the step size, for unit = \"step\" alone");
 }
 
 namespace FL_DEVICE_NS {

@@ -12,8 +12,8 @@
 
 namespace fl {
 
-// input: the length is in units of the input. gradient: it is in units of the gradient and is multiplied by the step size if the input is a
-// step.
+// input: the length is in units of the input. gradient: it is in units of the gradient and is multiplied by the step size, for inputs that
+// are steps.
 enum class ScaleRule { input, gradient };
 
 struct AbsoluteScale {
@@ -26,7 +26,7 @@ struct AbsoluteScale {
 inline void describe_absolute_scale(Schema& s, AbsoluteScale& o, const std::string& name, const std::string& doc) {
   rule_field(s, name, o.value, {"epsilon", "d", "gamma"}, doc);
   s.choice("rule", o.rule, {{ScaleRule::input, name}, {ScaleRule::gradient, "lambda"}},
-           name + ": in units of the input; lambda: in units of the gradient, times the step size if the input is a step");
+           name + ": in units of the input; lambda: in units of the gradient, times the step size, for unit = \"step\" alone");
   s.field("epsilon", o.epsilon, "value of epsilon in a rule: squared error allowed per step").above(0);
 }
 
@@ -54,6 +54,6 @@ inline void validate_absolute_scale(const std::string& name, const AbsoluteScale
 }
 
 // Returns whether the bound of an operator with this length depends on the step size.
-[[nodiscard]] inline bool follows_step_size(const AbsoluteScale& o) { return o.rule == ScaleRule::gradient || !o.value.is_number(); }
+[[nodiscard]] inline bool follows_step_size(const AbsoluteScale& o) { return o.rule == ScaleRule::gradient || names_gamma(o.value); }
 
 }  // namespace fl

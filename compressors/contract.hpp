@@ -32,7 +32,8 @@ struct Domain {
   MagnitudeRange norm{};            // |x| of every segment
   std::vector<Domain> remainder{};  // domain of x - C(x), for an operator that contains other operators
   bool up_to_rounding = false;      // the claims hold up to rounding errors of the computation
-  bool at_step_size_one = false;    // kappa differs at other step sizes (Compressor::kappa_at)
+  bool at_step_size_one =
+      false;  // the operator follows the step size, which only steps contain: kappa differs at others (Compressor::kappa_at)
   std::string unbiased_up_to = "";  // why an operator with an omega is not exactly unbiased: "clipping"; "" = it is
 
   // Returns whether the claims hold for every input, at least at step size 1.
@@ -52,9 +53,10 @@ struct Contract {
   std::optional<double> omega;  // unbiased:     E C(x) = x and E|C(x)-x|^2 <= omega |x|^2
   Holds kappa_holds = Holds::pointwise;
   Holds delta_holds = Holds::pointwise;
-  Domain domain;          // inputs for which the claims hold
-  bool linear = false;    // C(x)+C(y) = C(x+y) given the shared state: messages may be summed before decoding
-  std::string no_memory;  // why feedback must not keep x - C(x), and the alternative; "" = feedback may keep it
+  Domain domain;                   // inputs for which the claims hold
+  bool errors_are_shared = false;  // the clients' errors in a round are drawn together, so that their mean is not smaller than one of them
+  bool linear = false;             // C(x)+C(y) = C(x+y) given the shared state: messages may be summed before decoding
+  std::string no_memory;           // why feedback must not keep x - C(x), and the alternative; "" = feedback may keep it
 };
 
 }  // namespace fl

@@ -32,7 +32,7 @@ struct DqsgdOptions {
 inline void describe(Schema& s, DqsgdOptions& o) {
   s.field("levels_per_unit", o.levels_per_unit, "c: a norm of |x| gets ceil(c |x|) levels").above(0).at_most(1e30);
   s.choice("rule", o.rule, {{DqsgdRule::levels, "levels"}, {DqsgdRule::lambda, "lambda"}},
-           "levels: per unit of the input; lambda: per unit of the gradient, divided by the step size if the input is a step");
+           "levels: per unit of the input; lambda: per unit of the gradient, divided by the step size, for unit = \"step\" alone");
   s.field("max_levels", o.max_levels, "upper bound of s").at_least(1).at_most(16777215);
 }
 

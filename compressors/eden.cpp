@@ -130,7 +130,9 @@ class Eden final : public Rotated<T, CentroidNumber<T>> {
       contract.delta_holds = Contract::Holds::in_expectation;
     } else {
       contract.omega = 3;
-      contract.domain.unbiased_up_to = "the difference between Hadamard's and a uniform rotation";
+      contract.domain.unbiased_up_to =
+          "the difference between Hadamard's and a uniform rotation, with 2 bits a bias of 0.4% of |x| for 64 normal entries, and of a "
+          "fifth where three entries hold all";
     }
     return contract;
   }

@@ -3,8 +3,8 @@
 //   C(x)_j = x_j if |x_j| >= t, else 0,      |C(x) - x|_inf < t,   |C(x) - x|^2 <= d t^2: absolute with kappa = sqrt(d) t
 //
 // rule = "threshold": t is the given number, in units of the input.
-// rule = "lambda": the number is in units of the gradient; if the input is a step (gradient times step size gamma), t = gamma lambda. The
-// number may be a rule over k, epsilon, d (parameters) and gamma (this round's step size; 1 unless the input is a step):
+// rule = "lambda", for inputs that are steps (unit = "step": gradient times step size gamma): the number is in units of the gradient, and
+// t = gamma lambda. The number may be a rule over k, epsilon, d (parameters) and, for steps, gamma (this round's step size):
 //   "1/(2*sqrt(k))"             as good as Top-k with k entries, for a noise level of 1/4
 //   "sqrt(epsilon/d)/gamma"     with rule = "lambda": the error of a step stays below epsilon, d gamma^2 lambda^2 = epsilon
 // Strom, "Scalable distributed DNN training using commodity GPU cloud computing", INTERSPEECH 2015; Dutta et al., "On the discrepancy
@@ -40,7 +40,7 @@ struct HardThresholdOptions {
 inline void describe(Schema& s, HardThresholdOptions& o) {
   rule_field(s, "threshold", o.threshold, {"k", "epsilon", "d", "gamma"}, "smallest magnitude that is kept");
   s.choice("rule", o.rule, {{ThresholdRule::threshold, "threshold"}, {ThresholdRule::lambda, "lambda"}},
-           "threshold: in units of the input; lambda: in units of the gradient, times the step size if the input is a step");
+           "threshold: in units of the input; lambda: in units of the gradient, times the step size, for unit = \"step\" alone");
   s.field("k", o.k, "value of k in a rule: entries that Top-k would keep").at_least(1).at_most(4294967295.0);
   s.field("epsilon", o.epsilon, "value of epsilon in a rule: squared error allowed per step").above(0);
   s.choice("value_format", o.value_format, value_format_names(), "number format of the values sent");
@@ -98,7 +98,7 @@ class HardThreshold final : public Compressor<T> {
       MagnitudeRange& sent = contract.domain.sent;
       sent.most = std::min(sent.most, resolve_threshold(options_, 1, num_weights(scope)) / rounding);
     }
-    contract.domain.at_step_size_one = options_.rule == ThresholdRule::lambda || !options_.threshold.is_number();
+    contract.domain.at_step_size_one = options_.rule == ThresholdRule::lambda || names_gamma(options_.threshold);
     return contract;
   }
   [[nodiscard]] double kappa_at(const Scope& scope, double step_size) const override {

@@ -6,7 +6,10 @@
 // Without clipping (clip = 0) unbiased: E|C(x)|^2 = m |x|_1, omega = (sqrt(d) - 1) / 2 with d the size of the largest segment (attained by
 // one entry of 1 and d-1 entries of 1 / (1 + sqrt(d))), the same as qsgd with one level of max|x|.
 // With clipping unbiased with respect to x~, not to x: E|C(x) - x|^2 = E|C(x) - x~|^2 + |x~ - x|^2 <= max(1, (sqrt(d) - 1) / 2) |x|^2,
-// because |x~|^2 + |x~ - x|^2 <= |x|^2. A constant segment has sigma = 0: clipping makes it zero.
+// because |x~|^2 + |x~ - x|^2 <= |x|^2.
+// Where sigma is 0 to rounding (sigma^2 <= d 2^-52 of the mean square), as in a tensor of one number, nothing is clipped: clipping would
+// make the segment zero, and error feedback would keep all of it for ever. With scope = "tensor" sigma and m are each tensor's own, and a
+// short tensor of nearly equal entries is clipped far below its size, so that its memory grows long; clip = 0 avoids that.
 // scaled = true divides by 1 + (sqrt(d) - 1) / 2: without clipping a contraction in expectation; with clipping E|C(x) - x|^2 <= |x|^2 -
 // <x~, x> / (1 + omega), which has no uniform delta.
 // Published bits: 2 per coordinate and 32 per segment. Clipping as in GRACE's code, which was read; the claims are derived here.
@@ -50,9 +53,10 @@ struct ClippedScale {
   T smallest;
   T* scale;
   FL_HD void operator()(std::size_t i) const {
-    const double n = size[i % S], mean = sum[i] / n, variance = squares[i] / n - mean * mean;
-    const double bound = clip * sqrt(variance > 0 ? variance : 0.0);
-    const T m = static_cast<T>(largest[i] < bound ? largest[i] : bound);
+    const double n = size[i % S], mean = sum[i] / n, mean_square = squares[i] / n, variance = mean_square - mean * mean;
+    const bool is_constant = variance <= n * 0x1p-52 * mean_square;
+    const double bound = clip * sqrt(is_constant ? 0.0 : variance);
+    const T m = static_cast<T>(is_constant || largest[i] < bound ? largest[i] : bound);
     scale[i] = m < smallest ? T(0) : m;
   }
 };

@@ -41,6 +41,8 @@ class Wrapped {
     if (operator_->num_phases() > 1) throw ConfigError(who + "works in phases and cannot stand inside another operator");
     if (operator_->client_state_size(scope) > 0 || operator_->cohort_state_size(scope) > 0)
       throw ConfigError(who + "remembers earlier rounds and cannot stand inside another operator");
+    if (operator_->known_levels({}, scope).positions != nullptr)
+      throw ConfigError(who + "sends values without their positions and cannot stand inside another operator; use positions = \"sent\"");
     operator_->check(scope);
   }
 

@@ -7,6 +7,7 @@
 #include "apps/fedbits/numbers.hpp"
 #include "scenarios/analysis/grid.hpp"
 #include "scenarios/analysis/idle_axes.hpp"
+#include "scenarios/analysis/missing_minima.hpp"
 #include "scenarios/analysis/replicates.hpp"
 #include "scenarios/analysis/statistics.hpp"
 #include "scenarios/results/broken_contracts.hpp"
@@ -93,6 +94,11 @@ std::string idle_axes_note(const std::vector<RunRecord>& records) {
   std::string text;
   for (const std::string& sentence : idle_axes(group_by_axes(records))) text += one_line(sentence) + "\n";
   return text;
+}
+
+std::string missing_minima_note(const std::vector<RunRecord>& records) {
+  const std::string sentence = missing_minima(records);
+  return sentence.empty() ? "" : sentence + "\n";
 }
 
 Table comparison_table(const std::vector<RunRecord>& records, const ComparisonOptions& options) {

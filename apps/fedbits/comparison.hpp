@@ -24,6 +24,8 @@ struct ComparisonOptions {
 [[nodiscard]] std::string contracts_note(const std::vector<RunRecord>& records);
 // Returns a line per set of labels of an axis that change nothing (idle_axes.hpp); "" without such labels.
 [[nodiscard]] std::string idle_axes_note(const std::vector<RunRecord>& records);
+// Returns a line about runs without a known minimum of f (missing_minima.hpp); "" without such runs.
+[[nodiscard]] std::string missing_minima_note(const std::vector<RunRecord>& records);
 
 [[nodiscard]] Table comparison_table(const std::vector<RunRecord>& records, const ComparisonOptions& options = {});
 

@@ -10,6 +10,7 @@
 #include "apps/fedbits/numbers.hpp"
 #include "scenarios/file/analysis_plan.hpp"
 #include "scenarios/file/results_version.hpp"
+#include "scenarios/results/step_theorems.hpp"
 
 namespace fl {
 namespace {
@@ -89,6 +90,7 @@ void explain(const RunRecord& record, std::ostream& out) {
       constants.push_back({constant.name, std::isnan(constant.value) ? "not computed" : exact_text(constant.value)});
   print_comments(out, "place in the sweep", axes);
   print_comments(out, "resolved constants", constants);
+  for (const std::string& sentence : step_theorems_of({record}).sentences()) out << "# " << one_line(sentence) << "\n";
   print_plan(out, record);
   out << "\n" << record.scenario;
   if (!record.scenario.ends_with('\n')) out << "\n";

@@ -174,9 +174,13 @@ void print_device_need(const DeviceNeed& need) {
 }
 
 void print_dropped_rows(const StudyPlan& plan) {
-  if (plan.num_dropped_rows == 0 && plan.num_dropped_test_rows == 0) return;
-  std::cout << "data.missing = \"drop\" leaves out " << count_of(plan.num_dropped_rows, "training row") << " and "
-            << count_of(plan.num_dropped_test_rows, "test row") << " with a missing value\n";
+  if (plan.facts.num_dropped_rows == 0 && plan.facts.num_dropped_test_rows == 0) return;
+  std::cout << "data.missing = \"drop\" leaves out " << count_of(plan.facts.num_dropped_rows, "training row") << " and "
+            << count_of(plan.facts.num_dropped_test_rows, "test row") << " with a missing value\n";
+}
+
+void print_step_theorems(const StepTheorems& theorems) {
+  for (const std::string& sentence : theorems.sentences()) std::cout << sentence << '\n';
 }
 
 void write_json(const StudyPlan& plan, const std::vector<Cell>& cells, int jobs, const std::string& path) {
@@ -254,9 +258,11 @@ int plan(const PlanArguments& arguments) {
   if (table.rows.size() < plan.combinations.size())
     std::cout << "... and " << plan.combinations.size() - table.rows.size() << " more; --json FILE writes all of them\n";
   std::cout << '\n';
+  for (const std::string& text : plan.facts.data) std::cout << "data: " << one_line(text) << '\n';
   print_summary(plan, cells, jobs);
   print_device_need(plan.device);
   print_dropped_rows(plan);
+  print_step_theorems(plan.facts.step_theorems);
   if (!arguments.json.empty()) write_json(plan, cells, jobs, arguments.json);
   return plan.all_good ? 0 : 1;
 }

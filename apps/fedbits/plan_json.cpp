@@ -14,8 +14,8 @@ void write_plan(const StudyPlan& plan, const std::vector<Cell>& cells, int jobs,
       << ",\"device_memory\":" << json_text(plan.device.needs_managed.empty() ? "plain" : "managed")
       << ",\"device_training\":" << json_text(plan.device.trains_on_cpu.empty() ? "gpu" : "cpu")
       << ",\"device_least_bytes\":" << plan.device.least_bytes() << ",\"device_data_bytes\":" << plan.device.data_bytes
-      << ",\"bits\":" << json_number(plan.bits) << ",\"dropped_rows\":" << plan.num_dropped_rows
-      << ",\"dropped_test_rows\":" << plan.num_dropped_test_rows << ",\"combinations\":[";
+      << ",\"bits\":" << json_number(plan.bits) << ",\"dropped_rows\":" << plan.facts.num_dropped_rows
+      << ",\"dropped_test_rows\":" << plan.facts.num_dropped_test_rows << ",\"combinations\":[";
   for (const Combination& one : plan.combinations) {
     const Calibration& c = one.trial.calibration;
     out << (&one == plan.combinations.data() ? "\n" : ",\n") << "{\"axes\":{";

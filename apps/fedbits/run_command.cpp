@@ -179,7 +179,8 @@ RunStore open_store(const RunArguments& arguments, const std::vector<Cell>& cell
 void print_comparison(const std::vector<RunRecord>& records, const RunArguments& arguments, bool all_done) {
   if (arguments.verbose > 0 || !all_done) std::cout << '\n';
   print(comparison_table(records, {.measures = {"zeta_sq", "train_loss", "f_gap", "test_accuracy"}}), std::cout);
-  std::cout << comparison_note(arguments.out) << losses_note(records) << contracts_note(records) << idle_axes_note(records);
+  std::cout << comparison_note(arguments.out) << losses_note(records) << contracts_note(records) << idle_axes_note(records)
+            << missing_minima_note(records);
 }
 
 // Tells the watch which cells are going to run, and returns them.
@@ -272,6 +273,7 @@ int run_cells(const std::vector<Cell>& cells, const RunArguments& arguments, con
     all_done = all_done && is_good;
   }
   if (!arguments.quiet && records.size() > 1) print_comparison(records, arguments, all_done);
+  if (!arguments.quiet && records.size() == 1) std::cout << missing_minima_note(records);
   if (caught_signal() != 0) {
     spdlog::warn("interrupted: finished runs are stored in {}; --resume continues from there", arguments.out);
     return exit_code_of(caught_signal());

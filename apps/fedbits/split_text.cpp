@@ -68,6 +68,20 @@ std::size_t median_rows(const SplitStatistics& split) {
   return rows[rows.size() / 2];
 }
 
+// Returns the mean over clients of sum_c q_c^2, with q_c the share of class c in the client's rows: 1 if each has one class.
+double mean_squares(const SplitStatistics& split) {
+  double sum = 0;
+  for (const ClientSkew& client : split.clients)
+    for (const std::uint32_t rows : client.of_class) sum += std::pow(static_cast<double>(rows) / static_cast<double>(client.num_rows), 2);
+  return sum / static_cast<double>(split.clients.size());
+}
+
+std::string three_digits(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f", value);
+  return text;
+}
+
 void draw_head(const SplitStatistics& split, const SplitSkew& skew, std::ostream& out) {
   if (!split.label.empty()) out << one_line(split.label) << '\n';
   out << "split " << to_hex(split.hash) << ", data seed " << split.seed << ": " << split.clients.size() << " clients, " << skew.min_rows
@@ -75,8 +89,8 @@ void draw_head(const SplitStatistics& split, const SplitSkew& skew, std::ostream
   if (!split.note.empty()) out << split.note << '\n';
   if (split.classes.empty()) return;
   out << "mean EMD " << two_digits(skew.mean_emd) << ", mean label entropy " << two_digits(skew.mean_entropy) << " of "
-      << two_digits(std::log2(static_cast<double>(split.classes.size())))
-      << " bits\nshare of a class in a client's rows: · none, ░ up to 10%, ▒ 30%, ▓ 60%, █ more\n";
+      << two_digits(std::log2(static_cast<double>(split.classes.size()))) << " bits, mean sum q^2 " << three_digits(mean_squares(split))
+      << "\nshare of a class in a client's rows: · none, ░ up to 10%, ▒ 30%, ▓ 60%, █ more\n";
 }
 
 }  // namespace

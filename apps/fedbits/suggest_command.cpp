@@ -17,7 +17,8 @@ namespace {
 
 class Answer {
  public:
-  explicit Answer(const Suggestion& suggestion) : a_(suggestion.asked), measured_(suggestion.measured), noise_(suggestion.noise()) {}
+  explicit Answer(const Suggestion& suggestion)
+      : a_(suggestion.asked), unit_(suggestion.unit), measured_(suggestion.measured), noise_(suggestion.noise()) {}
 
   void print() const {
     print_facts();
@@ -41,15 +42,35 @@ class Answer {
     if (a_.d) line("equal bounds of their theorems 6 and 7", equal_bounds_lambda(k, *a_.d, noise_));
     if (a_.d) assumption("equal worst cases with the sigma, M and zeta above; grows with zeta, and then sends far less than Top-k");
     if (measured_) {
-      line("measured: sends as many bits as Top-k", measured_->lambda);
+      std::cout << "  " << (unit_ == Unit::step ? "lambda" : "threshold") << " = " << short_text(measured_->threshold) << "   measured on "
+                << inputs() << ": sends as many bits as Top-k\n";
       assumption(std::to_string(measured_->rounds) + " rounds, " + short_text(measured_->bits_up) + " bits up with Top-k, " +
                  signed_percent(measured_->matched.deviation) + " with this threshold" +
                  (measured_->matched.is_matched() ? "" : ", the nearest that was found"));
     }
     print_advice();
-    std::cout << "in a scenario:  { kind = \"hard_threshold\", rule = \"lambda\", threshold = "
-              << (measured_ ? exact_text(measured_->lambda) : "\"1/(2*sqrt(k))\", k = " + exact_text(k))
-              << " }   # with the same `unit` as the other methods: \"lambda\" multiplies by the step size if the unit is \"step\"\n";
+    if (unit_ == Unit::update && !measured_)
+      std::cout
+          << "this scenario compresses updates (unit = \"update\"), sums of a client's local steps; none of these numbers is a threshold "
+             "for them, and --measure finds one\n";
+    else
+      print_example(measured_ ? exact_text(measured_->threshold) : "\"1/(2*sqrt(k))\", k = " + exact_text(k));
+  }
+  // Prints how a scenario asks for a threshold.
+  void print_example(const std::string& threshold) const {
+    const bool is_step = !unit_ || unit_ == Unit::step;
+    std::cout << "in a scenario:  { kind = \"hard_threshold\"" << (is_step ? ", rule = \"lambda\", unit = \"step\"" : "")
+              << ", threshold = " << threshold << " }   # "
+              << (is_step ? "in units of the gradient, times the step size; other methods need the same unit" : "for " + inputs()) << '\n';
+  }
+  // Returns the name of what the scenario's clients compress.
+  [[nodiscard]] std::string inputs() const {
+    switch (unit_.value_or(Unit::step)) {
+      case Unit::gradient: return "gradients (unit = \"gradient\")";
+      case Unit::update: return "updates (unit = \"update\")";
+      case Unit::step: break;
+    }
+    return "steps (unit = \"step\"), in units of the gradient";
   }
   // Prints which threshold to use. The three thresholds answer different questions and differ by orders of magnitude.
   void print_advice() const {
@@ -72,12 +93,13 @@ class Answer {
     std::cout << "\nsteps with a squared error of at most epsilon = " << exact_text(epsilon) << ":\n";
     line("sqrt(epsilon/d)/gamma", lambda);
     std::cout << "as good as Top-k with k = " << short_text(rule_k(lambda)) << " by the rule of Sahu et al. (NeurIPS 2021)\n"
-              << "in a scenario:  { kind = \"hard_threshold\", rule = \"lambda\", threshold = \"sqrt(epsilon/d)/gamma\", epsilon = "
+              << "in a scenario:  { kind = \"hard_threshold\", rule = \"lambda\", unit = \"step\", threshold = \"sqrt(epsilon/d)/gamma\", "
+                 "epsilon = "
               << exact_text(epsilon) << " }\n";
   }
   void line(const std::string& rule, double lambda) const {
     std::cout << "  lambda = " << short_text(lambda) << "   " << rule;
-    if (a_.gamma) std::cout << "; on steps " << short_text(lambda * *a_.gamma);
+    if (a_.gamma && unit_ != Unit::update && unit_ != Unit::gradient) std::cout << "; on steps " << short_text(lambda * *a_.gamma);
     std::cout << '\n';
   }
   static void assumption(const std::string& text) { std::cout << "      " << text << '\n'; }
@@ -89,6 +111,7 @@ class Answer {
   }
 
   const SuggestArguments& a_;
+  const std::optional<Unit> unit_;
   const std::optional<MeasuredThreshold>& measured_;
   NoiseAndSpread noise_;
 };

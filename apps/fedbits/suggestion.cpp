@@ -10,12 +10,13 @@
 namespace fl {
 namespace {
 
-// Takes d, gamma and zeta from the scenario's first cell, unless the command line sets them.
-void take_facts(const Cell& cell, SuggestArguments& arguments) {
+// Takes d, gamma and zeta from the scenario's first cell, unless the command line sets them. Returns the unit of what its clients compress.
+Unit take_facts(const Cell& cell, SuggestArguments& arguments) {
   const StartFacts facts = facts_at_start(cell, DataCatalog(arguments.data));
   if (!arguments.d) arguments.d = facts.d;
   if (!arguments.gamma) arguments.gamma = facts.gamma;
   if (!arguments.zeta) arguments.zeta = std::sqrt(facts.zeta_sq);
+  return facts.unit;
 }
 
 void check(const SuggestArguments& a, bool has_scenario) {
@@ -48,14 +49,15 @@ Suggestion suggest(SuggestArguments arguments) {
   if (!arguments.k && !arguments.ratio && !arguments.lambda && !arguments.epsilon)
     throw ConfigError("suggest: give one of --k, --ratio, --lambda and --epsilon");
   const std::optional<Cell> cell = first_cell(arguments);
-  if (cell) take_facts(*cell, arguments);
+  std::optional<Unit> unit;
+  if (cell) unit = take_facts(*cell, arguments);
   check(arguments, cell.has_value());
-  Suggestion suggestion{.asked = std::move(arguments)};
+  Suggestion suggestion{.asked = std::move(arguments), .unit = unit};
   const SuggestArguments& asked = suggestion.asked;
   if (!asked.rounds) return suggestion;
   CellRunner runner(DataCatalog(asked.data), {});
   suggestion.measured =
-      measure_threshold(*cell, runner, static_cast<std::int64_t>(*asked.entries()), std::min(*asked.rounds, cell->scenario.rounds));
+      measure_threshold(*cell, *unit, runner, static_cast<std::int64_t>(*asked.entries()), std::min(*asked.rounds, cell->scenario.rounds));
   return suggestion;
 }
 

@@ -31,7 +31,8 @@ struct SuggestArguments {
 };
 
 struct Suggestion {
-  SuggestArguments asked;  // with the d, gamma and zeta of the scenario's first cell where they were not given
+  SuggestArguments asked;      // with the d, gamma and zeta of the scenario's first cell where they were not given
+  std::optional<Unit> unit{};  // of what the scenario's clients compress; nothing without a scenario
   std::optional<MeasuredThreshold> measured{};
 
   [[nodiscard]] NoiseAndSpread noise() const { return {.M = asked.noise.M, .sigma = asked.noise.sigma, .zeta = asked.zeta.value_or(0)}; }

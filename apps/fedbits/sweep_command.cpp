@@ -227,7 +227,8 @@ int conclude(const SweepArguments& arguments, const std::vector<Cell>& cells, co
     }
   if (!arguments.quiet && records.size() > 1) {
     print(comparison_table(records, {.measures = {"zeta_sq", "train_loss", "f_gap", "test_accuracy"}}), std::cout);
-    std::cout << comparison_note(folder) << losses_note(records) << contracts_note(records) << idle_axes_note(records);
+    std::cout << comparison_note(folder) << losses_note(records) << contracts_note(records) << idle_axes_note(records)
+              << missing_minima_note(records);
   }
   if (!arguments.quiet && records.size() == 1) std::cout << closing_line(records.front(), hashes_of(arguments)) << '\n';
   if (caught_signal() != 0) {

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <string>
@@ -36,8 +37,22 @@ template <class X, class Visit>
     for (std::size_t j = 0; j < P; ++j) visit(j, regulariser.derivative(static_cast<double>(x[j])));
 }
 
+// What the search for a minimum asks of a linear model beside its derivatives.
+template <class Model>
+class LinearCurvature : public SecondOrder {
+ public:
+  void bound_diagonal(const Exec& exec, RowSet set, std::span<double> bound) const final { model().bound_diagonal_of(exec, set, bound); }
+  [[nodiscard]] double relative_change(const Exec& exec, const double* x, RowSet set) const final {
+    return model().relative_change_of(exec, x, set);
+  }
+  bool centre(std::span<double> v) const final { return model().centre_classes(v); }
+
+ private:
+  [[nodiscard]] const Model& model() const { return static_cast<const Model&>(*this); }
+};
+
 template <class T, class Self>
-class LinearModel : public Model<T>, public SecondOrder, public LossWithGradient<T>, public ShardLayouts<T> {
+class LinearModel : public Model<T>, public LinearCurvature<LinearModel<T, Self>>, public LossWithGradient<T>, public ShardLayouts<T> {
  public:
   explicit LinearModel(bool bias) { shape_.bias = bias; }
 
@@ -109,12 +124,18 @@ class LinearModel : public Model<T>, public SecondOrder, public LossWithGradient
     });
   }
   void add_hessian(const Exec& exec, const double* x, RowSet set, double* H) const override;
-  [[nodiscard]] Curvature curvature(RowSet set) const override;
+  [[nodiscard]] SecondOrder::Curvature curvature(RowSet set) const override;
 
  protected:
   [[nodiscard]] const LinearShape& shape() const { return shape_; }
 
  private:
+  friend LinearCurvature<LinearModel<T, Self>>;
+  // See LinearCurvature, which calls them.
+  void bound_diagonal_of(const Exec& exec, RowSet set, std::span<double> bound) const;
+  [[nodiscard]] double relative_change_of(const Exec& exec, const double* x, RowSet set) const;
+  bool centre_classes(std::span<double> v) const;
+
   [[nodiscard]] const Self& self() const { return static_cast<const Self&>(*this); }
   template <class F>
   static auto with_source(const Dataset<T>& data, const F& f) {
@@ -234,7 +255,63 @@ SecondOrder::Curvature LinearModel<T, Self>::curvature(RowSet set) const {
   return with_rows([&](const auto& source, const auto& link) {
     using Link = std::remove_cvref_t<decltype(link)>;
     const Extremes gram = gram_extremes(source, shape_, set);
-    return Curvature{Link::kLeastCurvature * std::max(0.0, gram.least), Link::kCurvatureBound * gram.largest};
+    return SecondOrder::Curvature{Link::kLeastCurvature * std::max(0.0, gram.least), Link::kCurvatureBound * gram.largest};
+  });
+}
+
+// The bound on the loss' second derivative times the weighted squares of each column.
+template <class T, class Self>
+void LinearModel<T, Self>::bound_diagonal_of(const Exec& exec, RowSet set, std::span<double> bound) const {
+  const std::size_t n = shape_.D + 1;
+  std::vector<double> squares(n, 0.0);
+  double most = 0;
+  with_rows([&](const auto& source, const auto& link) {
+    using Source = std::remove_cvref_t<decltype(source)>;
+    most = std::remove_cvref_t<decltype(link)>::kCurvatureBound;
+    Workspace::Frame frame(*exec.workspace);
+    double* B = frame.template take<double>(static_cast<std::size_t>(Source::kRowsPerBlock) * n);
+    for_each_row_block(source, set, {}, [&](const typename Source::RowBlock& rows, const double* weight) {
+      const auto count = static_cast<std::size_t>(rows.count);
+      expand_rows(source, shape_, rows.rows, count, B);
+      for (std::size_t r = 0; r < count; ++r)
+        for (std::size_t j = 0; j < n; ++j) squares[j] += (weight == nullptr ? 1.0 : weight[r]) * B[r * n + j] * B[r * n + j];
+    });
+  });
+  for (std::size_t p = 0; p < bound.size(); ++p) bound[p] = most * squares[p < shape_.weights() ? p % shape_.D : shape_.D];
+}
+
+// Several outputs are classes, and a number that is added to the margins of all classes changes no probability.
+template <class T, class Self>
+bool LinearModel<T, Self>::centre_classes(std::span<double> v) const {
+  if (shape_.O == 1) return false;
+  const auto centre_column = [&](std::size_t first, std::size_t stride) {
+    double mean = 0;
+    for (std::size_t o = 0; o < shape_.O; ++o) mean += v[first + o * stride] / static_cast<double>(shape_.O);
+    for (std::size_t o = 0; o < shape_.O; ++o) v[first + o * stride] -= mean;
+  };
+  for (std::size_t j = 0; j < shape_.D; ++j) centre_column(j, shape_.D);
+  if (shape_.bias) centre_column(shape_.weights(), 1);
+  return true;
+}
+
+// Let r be the largest spread of v's margins over the rows. The Hessian changes by the factor exp(r) at most, and one row's share of
+// |v|_H^2 is at least weight * least_curvature * spread^2.
+template <class T, class Self>
+double LinearModel<T, Self>::relative_change_of(const Exec& exec, const double* x, RowSet set) const {
+  return with_rows([&](const auto& source, const auto& link) {
+    using Source = std::remove_cvref_t<decltype(source)>;
+    if constexpr (std::remove_cvref_t<decltype(link)>::kIsQuadratic) return 0.0;
+    constexpr int stride = kStride<Source>;
+    Workspace::Frame frame(*exec.workspace);
+    double* z = block(frame, source);
+    double least = std::numeric_limits<double>::infinity();
+    for_each_row_block(source, set, {}, [&](const typename Source::RowBlock& rows, const double* weight) {
+      row_block_margins<false>(source, shape_, x, rows, z);
+      link.normalise(rows.count, stride, z, nullptr);
+      for (int r = 0; r < rows.count; ++r)
+        least = std::min(least, (weight == nullptr ? 1.0 : weight[r]) * link.least_curvature(r, stride, z));
+    });
+    return 1 / std::sqrt(least);
   });
 }
 

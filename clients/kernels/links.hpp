@@ -7,9 +7,13 @@
 // A block of margins is z [O,stride] with row r of the block in column r; stride is a multiple of kLanes. Columns from `count` to
 // padded(count) are computed but never used. `loss` [stride] receives each row's loss when it is not null.
 // kCurvatureBound and kLeastCurvature bound the eigenvalues of the second derivative over all z.
-// curvature(a, b, r, ...) is d2l/(dz_a dz_b) of column r, from a block that normalise() has processed.
+// curvature(a, b, r, ...) is d2l/(dz_a dz_b) of column r, from a block that normalise() has processed. least_curvature(r, ...) of such a
+// block is a c with u^T (d2l/dz2) u >= c (max_o u_o - min_o u_o)^2 for every u [O] (c u^2 if O = 1). The third derivative of the logistic
+// and of the softmax loss along v is at most (max_o v_o - min_o v_o) times the second one (F. Bach, "Self-concordant analysis for logistic
+// regression", Electronic J. of Statistics 4, 2010); kIsQuadratic says that there is none.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +26,7 @@ class LogisticLink {
  public:
   static constexpr double kCurvatureBound = 0.25;  // l'' <= 1/4
   static constexpr double kLeastCurvature = 0.0;
+  static constexpr bool kIsQuadratic = false;
   explicit LogisticLink(const std::int32_t* label) : label_(label) {}
 
   // Replaces z by dl/dz.
@@ -50,6 +55,7 @@ class LogisticLink {
     const double t = std::exp(-std::abs(z[r]));
     return t / ((1 + t) * (1 + t));
   }
+  [[nodiscard]] static double least_curvature(int r, int stride, const double* z) { return curvature(0, 0, r, stride, z); }
   [[nodiscard]] bool is_right(std::uint32_t row, int r, int, const double* z) const { return (z[r] > 0) == (label_[row] == 1); }
 
   static constexpr int kMostRows = 64;
@@ -62,6 +68,7 @@ class SoftmaxLink {
  public:
   static constexpr double kCurvatureBound = 0.5;  // diag(p) - p p^T has no eigenvalue above 1/2
   static constexpr double kLeastCurvature = 0.0;
+  static constexpr bool kIsQuadratic = false;
   SoftmaxLink(const std::int32_t* label, std::size_t classes) : label_(label), classes_(classes) {}
 
   void derivative(const std::uint32_t* rows, int count, int stride, double* z, double* loss) const {
@@ -86,6 +93,16 @@ class SoftmaxLink {
   [[nodiscard]] static double curvature(std::size_t a, std::size_t b, int r, int stride, const double* p) {
     const double p_a = p[a * static_cast<std::size_t>(stride) + static_cast<std::size_t>(r)];
     return p_a * ((a == b ? 1.0 : 0.0) - p[b * static_cast<std::size_t>(stride) + static_cast<std::size_t>(r)]);
+  }
+  // The variance of u is at least that of its largest and smallest entry alone, which is smallest for the two least likely classes.
+  [[nodiscard]] double least_curvature(int r, int stride, const double* p) const {
+    double least = 1, second = 1;
+    for (std::size_t c = 0; c < classes_; ++c) {
+      const double own = p[c * static_cast<std::size_t>(stride) + static_cast<std::size_t>(r)];
+      second = std::min(second, std::max(least, own));
+      least = std::min(least, own);
+    }
+    return least > 0 ? least * second / (least + second) : 0;
   }
   // Turns margins into probabilities; adds log sum_c exp(z_c) to loss.
   void normalise(int count, int stride, double* z, double* loss) const {
@@ -131,6 +148,7 @@ class SquaredLink {
  public:
   static constexpr double kCurvatureBound = 1.0;
   static constexpr double kLeastCurvature = 1.0;
+  static constexpr bool kIsQuadratic = true;
   explicit SquaredLink(const double* target) : target_(target) {}
 
   void derivative(const std::uint32_t* rows, int count, int, double* z, double* loss) const {
@@ -141,6 +159,7 @@ class SquaredLink {
   static void curvature_times(int, int, const double*, double*) {}
   static void normalise(int, int, double*, double*) {}
   [[nodiscard]] static double curvature(std::size_t, std::size_t, int, int, const double*) { return 1; }
+  [[nodiscard]] static double least_curvature(int, int, const double*) { return 1; }
   [[nodiscard]] static bool is_right(std::uint32_t, int, int, const double*) { return false; }
 
  private:

@@ -21,7 +21,7 @@ namespace fl {
 template <class T>
 class QuadraticModel final : public Model<T>, public SecondOrder, public BoundedGradients {
  public:
-  explicit QuadraticModel(const NoOptions&) {}
+  explicit QuadraticModel(const NoOptions&) : SecondOrder(true) {}
 
   void bind(const Dataset<T>& data) override {
     d_ = static_cast<std::size_t>(std::sqrt(static_cast<double>(data.num_features)));

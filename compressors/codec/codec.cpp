@@ -71,7 +71,7 @@ template <class T>
 
 // ---- length ----
 
-// Returns the bits of a list's positions and scales.
+// Returns the bits of a list's positions and scales. Positions that the receiver derives take none.
 template <class T>
 std::uint64_t list_bits(const Payload<T>& message, std::span<const Segment> segments, const Tally& tally) {
   std::uint64_t bits = 0;
@@ -79,7 +79,8 @@ std::uint64_t list_bits(const Payload<T>& message, std::span<const Segment> segm
   const std::uint64_t per_segment = scale_bits(message);
   for (std::size_t s = 0; s < segments.size(); ++s) {
     const std::size_t count = message.counts[s];
-    bits += tally.positions.empty() ? plan_positions({index, count}, segments[s]).bits : tally.positions[s];
+    if (!message.has_known_positions())
+      bits += tally.positions.empty() ? plan_positions({index, count}, segments[s]).bits : tally.positions[s];
     bits += count > 0 ? per_segment : 0;
     index += count;
   }
@@ -153,7 +154,7 @@ namespace {
 template <class T>
 void write_segment(BitWriter& writer, const Payload<T>& message, LevelCoding coding, const Segment& segment, std::size_t row,
                    std::size_t first, std::size_t count) {
-  if (message.positions == Positions::list) {
+  if (message.positions == Positions::list && !message.has_known_positions()) {
     const std::span<const std::uint32_t> index{message.index.data() + first, count};
     write_positions(writer, plan_positions(index, segment), index, segment);
   }

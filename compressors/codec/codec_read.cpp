@@ -35,8 +35,9 @@ struct Announced {
   bool own_shape = false;
   bool extras = false;
   LevelCoding coding = LevelCoding::fixed_width;
-  std::size_t most_entries = 0;  // upper bound on entries by the vector's length and the remaining bytes
-  std::size_t most_scales = 0;   // the same bound for rows of scales
+  std::size_t most_entries = 0;               // upper bound on entries by the vector's length and the remaining bytes
+  std::size_t most_scales = 0;                // the same bound for rows of scales
+  const KnownPositions* positions = nullptr;  // of a list whose positions do not travel
 };
 
 // Returns the bits of an entry's value. Coded levels have no fixed number of bits.
@@ -93,7 +94,15 @@ std::string read_segment(BitReader& reader, Payload<T>& message, const Announced
   if (message.positions == Positions::factors) {
     if (std::string wrong = read_rank(reader, message, segment, s, count); !wrong.empty()) return wrong;
   }
-  if (message.positions == Positions::list) {
+  if (message.has_known_positions()) {
+    count = header.positions->counts[s];
+    if (count > segment.size()) return "a segment is shorter than the list of its known positions";
+    if (count > entries_in(message, header.coding, reader.remaining()))
+      return "the message ends before its " + std::to_string(count) + " values";
+    message.counts[s] = static_cast<std::uint32_t>(count);
+    grow(message, count, header.most_entries);
+    std::fill_n(message.index.data() + first, count, 0u);  // until reconstruct() draws them
+  } else if (message.positions == Positions::list) {
     if (std::string wrong = read_count(reader, segment, count); !wrong.empty()) return wrong;
     if (count > entries_in(message, header.coding, reader.remaining()) || message.num_sent + count > header.most_entries)
       return std::to_string(count) + " positions are announced, but the message ends before";
@@ -131,7 +140,7 @@ std::string read_channel_header(BitReader& reader, Payload<T>& message, const Sc
 // Makes room for the announced entries, if the remaining bytes can hold them.
 template <class T>
 std::string make_room(const BitReader& reader, Payload<T>& message, Announced& header, std::size_t segments, std::size_t entries) {
-  std::uint64_t bits = segments;  // a count takes at least one bit
+  std::uint64_t bits = message.has_known_positions() ? 0 : segments;  // a count takes at least one bit
   if (message.positions == Positions::all) {
     bits = header.coding == LevelCoding::coded ? entries / kLevelsPerBit : entries * entry_bits(message);
     bits += entries > 0 ? segments * scale_bits(message) : 0;
@@ -154,12 +163,14 @@ std::string make_room(const BitReader& reader, Payload<T>& message, Announced& h
 // Reads the rest of a channel after its first two fields.
 template <class T>
 std::string read_part(BitReader& reader, Payload<T>& message, const Scope& scope, const KnownLevels& known, bool is_list,
-                      std::uint64_t values) {
+                      std::uint64_t values, const KnownPositions* positions = nullptr) {
   Announced header;
   if (std::string wrong = read_channel_header(reader, message, scope, known, is_list, values, header); !wrong.empty()) return wrong;
   Segment plain;
   const auto segments = message_segments(scope, header.own_shape, message.length, plain);
   const std::size_t entries = header.own_shape ? message.length : num_compressed(scope);
+  message.set_known_positions(is_list && positions != nullptr && positions->counts.size() == segments.size());
+  header.positions = positions;
   if (std::string wrong = make_room(reader, message, header, segments.size(), entries); !wrong.empty()) return wrong;
   for (std::size_t s = 0; s < segments.size(); ++s) {
     if (const std::string wrong = read_segment(reader, message, header, segments[s], s); !wrong.empty()) {
@@ -182,7 +193,7 @@ template <class T>
 std::string read_channel(BitReader& reader, Payload<T>& message, const Scope& scope, const MessageLevels& levels) {
   bool is_list = reader.get(1) != 0;
   std::uint64_t values = reader.get(kValuesBits);
-  if (is_list || values != kSum) return read_part(reader, message, scope, levels.first, is_list, values);
+  if (is_list || values != kSum) return read_part(reader, message, scope, levels.first, is_list, values, levels.positions);
   message.rest = std::make_unique<Payload<T>>();
   message.rest->clear(message.length);
   for (Payload<T>* part : {&message, message.rest.get()}) {

@@ -91,7 +91,7 @@ double part_entropy(const Payload<T>& message, const Scope& scope, const Tally& 
   if (message.positions == Positions::list) {
     active = 0;
     for (std::size_t s = 0; s < segments.size(); ++s) {
-      bits += log2_binomial(segments[s].size(), message.counts[s]);
+      if (!message.has_known_positions()) bits += log2_binomial(segments[s].size(), message.counts[s]);
       active += message.counts[s] > 0 ? 1 : 0;
     }
   }

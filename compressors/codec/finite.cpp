@@ -219,7 +219,8 @@ bool needs_content(const Payload<T>& message, const Tally& tally) {
   if (message.silent) return false;
   const bool has_numbers = !message.value.empty() || !message.scale.empty() || !message.excluded.empty();
   const bool counts_levels = message.values != WireValue::levels || message.num_sent == 0 || !tally.levels.empty();
-  const bool counts_positions = message.positions != Positions::list || message.num_sent == 0 || !tally.positions.empty();
+  const bool counts_positions =
+      message.positions != Positions::list || message.has_known_positions() || message.num_sent == 0 || !tally.positions.empty();
   if (message.rest != nullptr || (has_numbers && !tally.has_magnitudes) || !counts_levels || !counts_positions) return true;
   return !(bound_of(message, tally) < kInfinity<T>);
 }

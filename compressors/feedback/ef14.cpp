@@ -23,6 +23,7 @@ class Ef14 final : public ErrorMemory<T> {
     return plan;
   }
   [[nodiscard]] TheoryStep theory_step_size(const TheoryFacts& facts) const override { return theory::error_feedback(facts); }
+  [[nodiscard]] TheoryStep tight_step_size(const TheoryFacts& facts) const override { return theory::tight(facts); }
 };
 
 FL_REGISTER_PART(Feedback, Ef14, NoOptions,

@@ -39,6 +39,9 @@ class Ef21 final : public Shifted<T> {
     return needs;
   }
   [[nodiscard]] TheoryStep theory_step_size(const TheoryFacts& facts) const override { return theory::ef21(facts, momentum_); }
+  [[nodiscard]] TheoryStep tight_step_size(const TheoryFacts& facts) const override {
+    return momentum_ < 1 ? Feedback<T>::tight_step_size(facts) : theory::tight(facts);
+  }
 
  private:
   double momentum_;

@@ -21,6 +21,11 @@ TheoryStep Feedback<T>::theory_step_size(const TheoryFacts&) const {
 }
 
 template <class T>
+TheoryStep Feedback<T>::tight_step_size(const TheoryFacts&) const {
+  return TheoryStep::none("a tight step is known for ef14 and for ef21 without momentum; \"theory\" is a bound that is not tight");
+}
+
+template <class T>
 void Feedback<T>::after_compress(const Exec&, const ClientRound<T>&, const ClientBlock<T>&, std::size_t, const Send<T>&,
                                  const Exchange<T>&) const {}
 

@@ -102,6 +102,8 @@ class FL_API Feedback {
   // Returns the largest step size for which the method's convergence theorem holds, for learning_rate = "theory", or the reason why there
   // is none.
   [[nodiscard]] virtual TheoryStep theory_step_size(const TheoryFacts& facts) const;
+  // Returns the best step size by an analysis that worst cases attain, for learning_rate = "tight", or the reason why there is none.
+  [[nodiscard]] virtual TheoryStep tight_step_size(const TheoryFacts& facts) const;
 
   // Returns the coin of a round, RoundOrder::coin. It is a function of the run's seeds, so that every process gets the same coin.
   [[nodiscard]] virtual bool toss(const RunSettings& run, std::uint32_t round) const {

@@ -13,7 +13,10 @@ double TheoryFacts::L_quadratic_mean() const {
   return std::sqrt(sum);
 }
 
-double TheoryFacts::largest_weight() const { return weights.empty() ? 1 : *std::max_element(weights.begin(), weights.end()); }
+double TheoryFacts::largest_weight() const {
+  const bool are_shared = std::ranges::any_of(contracts, [](const Contract& contract) { return contract.errors_are_shared; });
+  return weights.empty() || are_shared ? 1 : *std::max_element(weights.begin(), weights.end());
+}
 
 namespace theory {
 
@@ -113,6 +116,23 @@ TheoryStep error_feedback(const TheoryFacts& facts) {
     return TheoryStep::none("the theorem needs an operator that is absolute (kappa) or a contraction (delta)");
   const double share = rest > 0 ? std::min(1.0, (1 - rest) / (2 * std::sqrt(rest))) : 1.0;
   return TheoryStep::of(share / (2 * facts.L_max()), "error feedback, contraction, Sahu et al. 2021, theorem 7");
+}
+
+TheoryStep tight(const TheoryFacts& facts) {
+  if (const std::string why = unmet(facts, Gradients::full); !why.empty()) return TheoryStep::none(why);
+  const Contract& contract = facts.contracts.front();
+  if (!contract.delta || contract.delta_holds != Contract::Holds::pointwise)
+    return TheoryStep::none("the tight step needs a contraction that holds for every message, such as top_k");
+  if (!(facts.client_mu > 0)) return TheoryStep::none("the tight step needs strongly convex clients: use model.l2 > 0");
+  double sum = 0, difference = 0;
+  for (std::size_t i = 0; i < facts.L_i.size(); ++i) {
+    sum += facts.weights[i] * (facts.L_i[i] + facts.client_mu);
+    difference += facts.weights[i] * (facts.L_i[i] - facts.client_mu);
+  }
+  const double s = std::sqrt(1 - *contract.delta), slow = difference / sum * (1 - s);
+  TheoryStep step = TheoryStep::of(2 * (1 - s) / ((1 + s) * sum), "tight step of EF and EF21, Thomsen, Taylor, Dieuleveut 2025 and 2026");
+  step.rate = (slow + std::sqrt(slow * slow + 4 * s)) / 2;
+  return step;
 }
 
 }  // namespace theory

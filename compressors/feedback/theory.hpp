@@ -32,6 +32,7 @@ struct FL_API TheoryFacts {
   std::vector<double> L_i;          // [n] smoothness constants of the f_i
   std::vector<double> weights;      // [n] w_i, which add up to 1
   double mu = 0;                    // strong convexity of f; 0 = unknown
+  double client_mu = 0;             // least strong convexity of any f_i, for learning_rate = "tight" alone; 0 = unknown
   bool clients_are_convex = false;  // every f_i is convex
 
   std::vector<Contract> contracts;  // of each channel's operator in its scope
@@ -46,7 +47,7 @@ struct FL_API TheoryFacts {
 
   [[nodiscard]] double L_max() const;
   [[nodiscard]] double L_quadratic_mean() const;  // sqrt(sum_i w_i L_i^2)
-  [[nodiscard]] double largest_weight() const;    // 1/n if all are equal
+  [[nodiscard]] double largest_weight() const;    // 1/n if all are equal; 1 if the operators' errors are not independent
 };
 
 // The largest step size for which a theorem holds, or the reason why there is none.
@@ -54,6 +55,7 @@ struct TheoryStep {
   std::optional<double> value;
   std::string theorem;  // name of the theorem, for display
   std::string why_not;  // a sentence without its full stop
+  double rate = 1;      // factor of the worst case's distance per round, of a tight step; 1 = none is stated
 
   [[nodiscard]] static TheoryStep of(double value, std::string theorem) { return {value, std::move(theorem), ""}; }
   [[nodiscard]] static TheoryStep none(std::string why_not) { return {std::nullopt, "", std::move(why_not)}; }
@@ -88,6 +90,15 @@ struct ThreePoints {
 [[nodiscard]] FL_API TheoryStep ef_bv(const TheoryFacts& facts, double lambda, double nu);
 // Returns the step of error feedback around a sequence of operators (EF14 has one operator).
 [[nodiscard]] FL_API TheoryStep error_feedback(const TheoryFacts& facts);
+
+// Returns the best step of EF and of EF21 for strongly convex f_i, full gradients and a contraction that holds for every message, with the
+// rate of its worst case. With s = sqrt(1 - delta), means weighted by w_i:
+//   gamma = 2 (1 - s) / ((1 + s) mean(L_i + mu)),   rate = (k (1 - s) + sqrt(k^2 (1 - s)^2 + 4 s)) / 2,  k = mean(L_i - mu) / mean(L_i +
+//   mu)
+// The step is that of D. B. Thomsen, A. Taylor, A. Dieuleveut, 2025 (one client) and 2026 (many), the same for both methods and for every
+// n. The rate is the spectral radius of their one-dimensional worst case, f = L x^2 / 2 with an operator that always errs by -s
+// (docs/maths.md).
+[[nodiscard]] FL_API TheoryStep tight(const TheoryFacts& facts);
 
 }  // namespace theory
 }  // namespace fl

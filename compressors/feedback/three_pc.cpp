@@ -17,6 +17,9 @@
 // With all clients both estimates are the mean of all h_i, as published. Under partial participation "cohort" uses the changes of the
 // clients present in place of all changes; "shifts" steps along the server's mean, in which absent clients are unchanged.
 // All satisfy |h_new - x|^2 <= (1 - A)|h - y|^2 + B |x - y|^2. [compressor.up] is C and applies to all channels without their own operator.
+// After a message that was all of x - h, the client holds x but for rounding, which both sides have alike. Until the gradient changes, the
+// triggers then measure |x - h| from the gradient that was sent: at zeta = 1 the next round is a tie, which rounding must not decide. One
+// number per client, "holds_last", says so.
 // A client's first message is always sent; y = h = 0 before it. 3PCv1 and v3 are not implemented: v1 sends a dense y, v3 nests another 3PC.
 // unit "gradient". C, C2, C_j are contractions or absolute. h_i, y_i [N,P] are kept while a client is absent.
 // LAG's own trigger, by the model's movement, is feedback "lag".
@@ -74,6 +77,7 @@ class ThreePc final : public Feedback<T> {
                       .in_place_slot = "last_gradient",
                       .means = {{.slot = "shift", .held_in = "shift_mean"}},
                       .host_walks = "computes the vector that every client keeps"};
+    if (has_trigger()) plan.slots.push_back({.name = "holds_last", .owner = SlotOwner::client, .double_buffered = true, .length = 1});
     for (std::int64_t level = 1; level < num_levels(); ++level) plan.channels.push_back({.name = "level" + std::to_string(level)});
     if (is(Variant::v2)) plan.channels.push_back({.name = "drift"});
     if (is(Variant::v4)) plan.channels.push_back({.name = "first"});
@@ -131,6 +135,7 @@ class ThreePc final : public Feedback<T> {
 
   void acknowledge(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
     round.state.swap("last_gradient", block.first + k);
+    if (has_trigger()) round.state.swap("holds_last", block.first + k);
   }
 
   void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
@@ -178,7 +183,8 @@ class ThreePc final : public Feedback<T> {
     add_scaled(*block.messages[0][k], exchange.channels[0].scope, T(1), b);
   }
 
-  // Returns whether client k sends this channel's message.
+  // Returns whether client k sends this channel's message, and writes whether it then holds the gradient that is the last one in its next
+  // round.
   [[nodiscard]] bool sends_now(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k,
                                std::size_t channel, const Exchange<T>& exchange) const {
     const bool is_finest = channel + 1 == block.messages.size();
@@ -188,12 +194,19 @@ class ThreePc final : public Feedback<T> {
     T* room = frame.take<T>(round.P());
     const T* x = block.vectors[0].row(k);
     const bool is_first = round.state.acknowledged(block.clients[k]) == 0;
-    const double bound = options_.zeta * distance_sq(x, block.stored(round.state, "last_gradient").row(k), round.P(), room);
-    const double change = distance_sq(x, block.stored(round.state, "shift").row(k), round.P(), room);  // room = x - h
+    const bool held_last = !is_first && block.stored(round.state, "holds_last").row(k)[0] != T(0);
+    T& holds_now = block.shadow(round.state, "holds_last").row(k)[0];
+    const double moved = distance_sq(x, block.stored(round.state, "last_gradient").row(k), round.P(), room);
+    const double bound = options_.zeta * moved;
+    double change = distance_sq(x, block.stored(round.state, "shift").row(k), round.P(), room);  // room = x - h
+    if (held_last) change = moved;
+    holds_now = held_last && moved == 0 ? T(1) : T(0);
     if (!is_first && change <= bound) return false;
-    if (is_finest) return true;
     add_scaled(*block.messages[channel][k], exchange.channels[channel].scope, T(-1), room);
-    return sum_of_squares(room, round.P()) <= bound;
+    const double left = sum_of_squares(room, round.P());
+    if (!is_finest && left > bound) return false;
+    holds_now = left == 0 ? T(1) : T(0);
+    return true;
   }
 
   // Returns |x - y|^2 and writes x - y to `room`.

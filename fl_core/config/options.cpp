@@ -191,6 +191,11 @@ Field& Field::required() {
   is_required = true;
   return *this;
 }
+Field& Field::added_later(Value default_value) {
+  unwritten = std::move(default_value);
+  return *this;
+}
+bool Field::is_written() const { return !unwritten || to_string(value()) != to_string(*unwritten); }
 Field& Field::unit(std::string unit) {
   unit_text = std::move(unit);
   return *this;

@@ -52,18 +52,23 @@ class FL_API Field {
   Field& below(double bound);
   Field& required();
   Field& unit(std::string unit);
+  // Says that scenarios were written before the field existed: this default is left out of resolved texts, so that theirs keep their hash.
+  Field& added_later(Value default_value);
 
   // Sets the field, or returns the reason for a rejected value: "must be above 0, is -1".
   [[nodiscard]] std::optional<std::string> assign(const Value& value);
   [[nodiscard]] Value value() const { return get_(); }
   // Returns false while the value lies outside its own bounds: a default such as k = 0 with k >= 1 means "not given".
   [[nodiscard]] bool is_set() const { return !check_bounds(get_()); }
+  // Returns whether the value belongs in the resolved text of a scenario.
+  [[nodiscard]] bool is_written() const;
   [[nodiscard]] std::string constraint() const;  // "> 0, <= 1", or ""
 
   std::string name, type, doc, unit_text;
   std::vector<std::string> choices;  // for enums
   bool takes_tables = false;         // the value is a part with its own options, or a list of such parts
   bool is_required = false;
+  std::optional<Value> unwritten{};  // the value that is left out of resolved texts (added_later)
 
  private:
   [[nodiscard]] std::optional<std::string> check_bounds(const Value& value) const;

@@ -84,7 +84,8 @@ Value value_of(const std::string& role, const NamedPart& part) {
     Value value = field.value();
     // A part within this one has no bounds, and asking for its value twice at every level would take 2^levels steps.
     const bool is_set = field.takes_tables || field.is_set();
-    if (is_set && !std::holds_alternative<std::monostate>(value.data)) table.emplace_back(field.name, std::move(value));
+    if (is_set && field.is_written() && !std::holds_alternative<std::monostate>(value.data))
+      table.emplace_back(field.name, std::move(value));
   }
   Value value;
   value.data = std::move(table);

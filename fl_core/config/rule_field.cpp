@@ -41,7 +41,7 @@ Field& rule_field(Schema& schema, std::string name, Expression& rule, std::vecto
 }
 
 Field& learning_rate_field(Schema& schema, Expression& rule, const std::string& doc) {
-  return rule_field(schema, "learning_rate", rule, {"L", "L_max", "mu", "l2", "nonconvex", "n", "m", "d", "theory"}, doc);
+  return rule_field(schema, "learning_rate", rule, {"L", "L_max", "mu", "l2", "nonconvex", "n", "m", "d", "theory", "tight"}, doc);
 }
 
 }  // namespace fl

@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <vector>
 
 #include "fl_core/config/device.hpp"
 #include "fl_core/message/small_float.hpp"
@@ -54,14 +55,19 @@ struct KnownLevels {
   Travels travels = Travels::format;
   LevelFormat format = {};
 };
+// The positions that both sides derive from a common seed: how many entries each segment has. Compressor::reconstruct() draws which.
+struct KnownPositions {
+  std::vector<std::uint32_t> counts;  // [S]
+};
 struct MessageLevels {
-  KnownLevels first, rest;  // of a message, and of the second message attached to it (Payload::rest)
+  KnownLevels first, rest;                    // of a message, and of the second message attached to it (Payload::rest)
+  const KnownPositions* positions = nullptr;  // of lists whose positions do not travel; belongs to the operator. Null: they travel
 };
 [[nodiscard]] constexpr MessageLevels all_known(const LevelFormat& format) {
-  return {.first = {KnownLevels::Travels::nothing, format}, .rest = {}};
+  return {.first = {KnownLevels::Travels::nothing, format}, .rest = {}, .positions = nullptr};
 }
 [[nodiscard]] constexpr MessageLevels all_known_but(KnownLevels::Travels travels, const LevelFormat& format) {
-  return {.first = {travels, format}, .rest = {}};
+  return {.first = {travels, format}, .rest = {}, .positions = nullptr};
 }
 // Returns `format` with levels -top .. top in the fewest bits.
 [[nodiscard]] constexpr LevelFormat symmetric_levels(LevelFormat format, std::int32_t top) {

@@ -83,6 +83,9 @@ struct Payload {
     code_.payload->clear(length);
     return *code_.payload;
   }
+  // Returns whether the positions of a list do not travel, because the receiver derives counts and index (Compressor::known_levels).
+  [[nodiscard]] bool has_known_positions() const { return code_.leaves_positions_out; }
+  void set_known_positions(bool are_known) { code_.leaves_positions_out = are_known; }
   // Copies the excluded values to the code as well, if there is one. `device`, which wrote them, copies in the order of its stream.
   void share_excluded(Device device, void* stream) {
     if (!code_.is_used) return;
@@ -107,6 +110,7 @@ struct Payload {
   void clear(std::size_t new_length) {
     silent = false;
     code_.is_used = false;
+    code_.leaves_positions_out = false;
     length = new_length;
     num_sent = 0;
     counts.resize_discard(0);
@@ -122,6 +126,7 @@ struct Payload {
   struct Code {
     std::unique_ptr<Payload> payload;  // its memory is kept
     bool is_used = false;
+    bool leaves_positions_out = false;
   };
   Code code_;
 };

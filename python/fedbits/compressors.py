@@ -48,8 +48,11 @@ class Message:
     The message is counted when bits is asked for and encoded when its bytes are, each once.
     """
 
-    def __init__(self, sender: Any, sent: Any, contract: Callable[[], dict[str, Any]], decode: Callable[[Message], Any]):
+    round: int  # the round whose random numbers the message has; the receiver's decode() needs it
+
+    def __init__(self, sender: Any, sent: Any, round: int, contract: Callable[[], dict[str, Any]], decode: Callable[[Message], Any]):
         self._sender, self._sent, self._contract, self._decode = sender, sent, contract, decode
+        self.round = round
 
     @functools.cached_property
     def bits(self) -> int:
@@ -93,14 +96,20 @@ class Message:
 
 
 class Memory:
-    """What a client keeps between its messages: the compression error, and the state of operators that have one.
+    """What a client keeps between its messages: the compression error, the state of operators that have one, and the last round.
 
-    compress(x, memory=memory) sends C(error + x) and keeps error + x - C(error + x), in place. state_dict() and load_state_dict() save and restore
-    it.
+    compress(x, memory=memory) sends C(error + x) and keeps error + x - C(error + x), in place. Unless it is given a round, it takes the one after
+    the memory's last. state_dict() and load_state_dict() save and restore it.
     """
 
     def __init__(self) -> None:
         self._arrays: dict[str, np.ndarray] = {}
+        self._round = 0
+
+    @property
+    def round(self) -> int:
+        """The round of the last message, 0 before the first one."""
+        return self._round
 
     @property
     def error(self) -> np.ndarray | None:
@@ -116,10 +125,10 @@ class Memory:
         return f"<Memory of {', '.join(words)}>" if words else "<Memory, empty>"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"arrays": self._arrays}
+        return {"arrays": self._arrays, "round": self._round}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._keep(state["arrays"])
+        self._keep(state["arrays"], state.get("round", 0))
 
     def _array(self, name: str, size: int, dtype: np.dtype, start: Any = None) -> np.ndarray | None:
         if size == 0:
@@ -136,13 +145,15 @@ class Memory:
     def clear(self) -> None:
         """Forgets everything."""
         self._arrays.clear()
+        self._round = 0
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """Returns copies of its arrays, for load_state_dict().
+        """Returns copies of its arrays, and the last round as an array of one number, for load_state_dict().
 
         torch.load reads NumPy arrays only with weights_only=False; save them as tensors, with torch.from_numpy, or with numpy.savez.
         """
-        return {name: array.copy() for name, array in self._arrays.items()}
+        arrays = {name: array.copy() for name, array in self._arrays.items()}
+        return arrays | {"round": np.array([self._round])} if arrays else arrays
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Arrays may be tensors of PyTorch, as torch.load(weights_only=True) reads them.
@@ -150,21 +161,32 @@ class Memory:
         Raises TypeError or ValueError for what state_dict() does not return, and for numbers that are not finite; the memory is then as it was.
         """
         state = {name: _array_of(array) for name, array in arguments.table("the state", state, ()).items()}
+        round = _round_of(state.pop("round", None))
         for name, array in state.items():
             if name not in _ARRAYS:
-                raise ValueError(f"a state of a memory has no {name!r}; it has {', '.join(map(repr, _ARRAYS))}")
+                raise ValueError(f"a state of a memory has no {name!r}; it has {', '.join(map(repr, (*_ARRAYS, 'round')))}")
             if not isinstance(array, np.ndarray):
                 raise TypeError(f"the {name} of this state is of type {type(array).__name__}; it must be an array of NumPy")
             arguments.float_type(f"the type of its {name}", array.dtype)
             if not np.isfinite(array).all():
                 raise ValueError(f"the {name} of this state has a number that is not finite")
-        self._keep(state)
+        self._keep(state, round)
 
-    def _keep(self, arrays: Mapping[str, np.ndarray]) -> None:
-        self._arrays = {}
+    def _keep(self, arrays: Mapping[str, np.ndarray], round: int) -> None:
+        self._arrays, self._round = {}, round
         for name, array in arrays.items():
             self._arrays[name] = _aligned_zeros(array.size, array.dtype)
             self._arrays[name][:] = np.ravel(array)
+
+
+def _round_of(value: Any) -> int:
+    """Returns the round of a state, 0 for the state of a version that did not count rounds."""
+    if value is None:
+        return 0
+    array = np.asarray(value)
+    if array.size != 1 or array.dtype.kind not in "iu":
+        raise ValueError(f"the round of this state is {value!r}; it must be one whole number")
+    return arguments.whole("the round of this state", int(array.reshape(-1)[0]), 0, 2**32 - 1)
 
 
 def _array_of(value: Any) -> Any:
@@ -208,12 +230,13 @@ class Compressor(Part):
         self._operators: dict[Any, Any] = {}
         self._operator(np.dtype(np.float32), ((16, 16),), is_a_trial=True)
 
-    def compress(self, x: Any, *, client: int = 0, round: int = 1, seed: int = 1, step_size: float = 1.0, shapes: Sequence[Sequence[int]] | None = None,
-                 memory: Memory | None = None, check: bool = True) -> Message:
+    def compress(self, x: Any, *, client: int = 0, round: int | None = None, seed: int = 1, step_size: float = 1.0,
+                 shapes: Sequence[Sequence[int]] | None = None, memory: Memory | None = None, check: bool = True) -> Message:
         """Compresses an array, or a tensor of PyTorch, of float32 or float64 on the CPU; it is not copied.
 
         shapes: the tensors of a flat vector in order, for scope='tensor' and operators of matrices; by default x is one tensor.
-        seed, client and round choose the random numbers, as in a run with seeds.compressor = seed.
+        seed, client and round choose the random numbers, as in a run with seeds.compressor = seed. round: by default the one after the memory's last, and
+        1 without a memory; Message.round tells it.
         memory: error feedback; see Memory.
         check: reads the vector before it is compressed, so that nothing moves for one that is not finite. False: the caller knows that it is finite,
         and gets a meaningless message or memory if it is not.
@@ -221,12 +244,14 @@ class Compressor(Part):
         that is not finite; the memory is then as it was. If the message of a finite vector is not finite, MessageOverflow is raised and the memory is
         empty afterwards.
         """
+        if not isinstance(memory, (Memory, type(None))):
+            raise TypeError(f"memory is of type {type(memory).__name__}; it must be a fedbits.Memory(), which is kept from round to round")
+        if round is None:
+            round = 1 if memory is None else memory.round + 1
         key = _key_of(seed, client, round, step_size)
         vector, shape, like = flat(x)
         tensors = _tensors_of(shapes, shape)
         operator = self._operator(vector.dtype, tensors)
-        if not isinstance(memory, (Memory, type(None))):
-            raise TypeError(f"memory is of type {type(memory).__name__}; it must be a fedbits.Memory(), which is kept from round to round")
         kept = Memory() if memory is None else memory
         error = None if memory is None else kept._array("error", vector.size, vector.dtype)
         state = kept._array("state", operator.state_size, vector.dtype)
@@ -237,6 +262,7 @@ class Compressor(Part):
         except _core.MessageOverflow:
             kept.clear()
             raise
+        kept._round = key[2]
 
         size, dtype = vector.size, vector.dtype
 
@@ -245,13 +271,13 @@ class Compressor(Part):
             operator.decode(list(message.parts), *key, None if before is None else before.copy(), out)
             return like(out.reshape(shape))
 
-        return Message(self, sent, operator.contract, decode)
+        return Message(self, sent, key[2], operator.contract, decode)
 
     def decode(self, message: bytes, shape: Sequence[int] | int, *, dtype: Any = np.float32, client: int = 0, round: int = 1, seed: int = 1,
                step_size: float = 1.0, shapes: Sequence[Sequence[int]] | None = None) -> np.ndarray:
         """Returns the vector that the bytes of another sender stand for, as an array of this shape.
 
-        The receiver's options, shapes, client, round and seed have to be those of the sender. Raises Error for bytes that cannot be read as a
+        The receiver's options, shapes, client, round (Message.round) and seed have to be those of the sender. Raises Error for bytes that cannot be read as a
         message of this format; with other options they may decode to other numbers without an error. Raises ValueError for operators of several
         phases or of a state that both sides share, as PowerSGD: Message.decode() reads those.
         """

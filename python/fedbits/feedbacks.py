@@ -82,7 +82,7 @@ class Feedback(Part):
             decoded = [like(out.reshape(shape)) for out in vectors]
             return decoded[0] if len(decoded) == 1 else dict(zip(self.channels, decoded))
 
-        return Message(self, sent, lambda: self._rounds.contract(0), decode)
+        return Message(self, sent, self.round, lambda: self._rounds.contract(0), decode)
 
     def discard(self, client: int) -> None:
         """Forgets the message of a client in this round, as if it had been lost: its state does not move, and it may send again."""

@@ -19,12 +19,13 @@ from typing import Any, ClassVar, Mapping, Sequence
 
 import numpy as np
 
-from fedbits.registration import calling, register
+from fedbits.registration import calling, register, registered
 
 
 @dataclasses.dataclass(frozen=True)
 class DataFacts:
-    """What a model is told of the data: shape is that of a row, (channels, height, width) of images. num_classes is 0 for other targets."""
+    """What a model is told of the data: shape is that of a row, (channels, height, width) of images. num_classes is 0 for other targets.
+    has_integers: features are whole numbers, such as tokens."""
 
     name: str
     num_rows: int
@@ -32,6 +33,7 @@ class DataFacts:
     num_classes: int
     shape: tuple[int, ...]
     dtype: np.dtype
+    has_integers: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,7 +96,8 @@ class Model(_Part):
     # ---- what the simulator calls
 
     def _bind(self, facts: dict[str, Any]) -> list[tuple[str, int, int, float]]:
-        self._facts = DataFacts(**facts | {"shape": tuple(facts["shape"]), "dtype": np.dtype(facts["dtype"])})
+        self._facts = DataFacts(**facts | {"shape": tuple(facts["shape"]), "dtype": np.dtype(facts["dtype"]),
+                                           "has_integers": getattr(registered("data", facts["name"]), "has_integers", False)})
         with calling(self, "shapes", "before the run"):
             named = self._named(self.shapes(self._facts))
             tensors = [(name, *_matrix_of(name, shape), self._rate_of(name)) for name, shape in named.items()]

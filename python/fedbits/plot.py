@@ -88,12 +88,13 @@ def theory(store: Store | str, *, quantity: str = "gradient", methods: _Labels =
            size: tuple[float, float] = _SIZE, **options: Any) -> Any:
     """What a convergence theorem bounds (lines) beside its bound (dots), for runs that satisfy its assumptions.
 
-    quantity: "gradient" = mean of |grad f|^2 over the rounds so far, "average" = f - f* at the weighted average of the models.
+    quantity: "gradient" = mean of |grad f|^2 over the rounds so far, "average" = f - f* at the weighted average of the models, "tight" = f - f* under
+    learning_rate = "tight", with the rate of its worst case.
     """
     chart = _Chart(store, methods, levels, **options)
     measured, bounds = ([list(chart.lines(curve)) for curve in panels]
-                        for panels in chart.data["theory"][_choice("quantity", quantity, ("gradient", "average"))])
-    title = {"gradient": "mean of $|\\nabla f|^2$", "average": "$f - f^*$ at the average"}[quantity]
+                        for panels in chart.data["theory"][_choice("quantity", quantity, ("gradient", "average", "tight"))])
+    title = {"gradient": "mean of $|\\nabla f|^2$", "average": "$f - f^*$ at the average", "tight": "$f - f^*$"}[quantity]
     figure, axes = chart.figure(size, x="rounds", y=title, drawn=[len(lines) for lines in measured])
     for panel, axis in axes:
         axis.set(xscale="log", yscale="log")

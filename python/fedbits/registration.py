@@ -44,6 +44,12 @@ def register(role: str, kind: str, made: Any, base: type) -> None:
     _PARTS[role, kind] = part
 
 
+def registered(role: str, kind: str) -> Any:
+    """Returns the class or object that is the part `kind`, or None for a part of the simulator."""
+    part = _PARTS.get((role, kind))
+    return None if part is None else part.made
+
+
 def _describe(role: str, kind: str, part: _Part) -> None:
     options = [(name, value, f"an option of {part.cls.__name__}") for name, value in _options_of(part.cls, part.base).items()]
     options.append(("code", part.code, "a digest of the class, which tells runs of other code apart"))

@@ -100,7 +100,7 @@ def plan(scenario: ScenarioLike, *, data_folder: _Path | None = None, jobs: int 
 
 def suggest(scenario: ScenarioLike | None = None, *, k: float | None = None, ratio: float | None = None, lambda_: float | None = None,
             epsilon: float | None = None, d: float | None = None, gamma: float | None = None, sigma: float = 0.25, noise_growth: float = 0.0,
-            zeta: float | None = None, measure: int | None = None, data_folder: _Path | None = None, **settings: Any) -> dict[str, float]:
+            zeta: float | None = None, measure: int | None = None, data_folder: _Path | None = None, **settings: Any) -> dict[str, float | str]:
     """Converts between the k of Top-k and the threshold lambda of the hard threshold.
 
     k: entries that Top-k keeps.  ratio: fraction that it keeps.  lambda_: threshold on gradients.  epsilon: squared error allowed in a step.
@@ -108,8 +108,10 @@ def suggest(scenario: ScenarioLike | None = None, *, k: float | None = None, rat
     sigma, noise_growth: noise of the gradients, as in the theorems.
     measure: finds the threshold that sends as many bits as Top-k in this many first rounds of the scenario.
 
-    Returns a dict with the numbers that can be told: lambda_rule (1 / (2 sqrt(k))), lambda_equal_bounds (theorems 6 and 7), lambda_measured,
-    lambda_epsilon, k_rule, k_equal_bounds, epsilon, and what they were computed from. Source: A. N. Sahu et al., NeurIPS 2021.
+    Returns a dict with the numbers that can be told: lambda_rule (1 / (2 sqrt(k))), lambda_equal_bounds (theorems 6 and 7), lambda_epsilon, k_rule,
+    k_equal_bounds, epsilon, and what they were computed from. unit is that of what the scenario's clients compress. With `measure` there is
+    lambda_measured if the unit is "step", in units of the gradient, and otherwise threshold_measured, in units of what is compressed.
+    Source: A. N. Sahu et al., NeurIPS 2021.
     """
     given = {"k": k, "ratio": ratio, "lambda": lambda_, "epsilon": epsilon, "d": d, "gamma": gamma, "sigma": sigma, "noise_growth": noise_growth,
              "zeta": zeta, "measure": measure}

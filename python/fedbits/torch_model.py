@@ -177,7 +177,8 @@ class _Bound(models.Model):
 
     def _tensors_of(self, rows: Rows) -> tuple[torch.Tensor, Any]:
         labels = None if rows.labels is None else torch.from_numpy(rows.labels)
-        return torch.from_numpy(rows.features).view(len(rows), *self._facts.shape), labels
+        features = torch.from_numpy(rows.features).view(len(rows), *self._facts.shape)
+        return (features.long() if self._facts.has_integers else features), labels
 
     def _loss_of(self, outputs: torch.Tensor, labels: Any) -> torch.Tensor:
         loss = self._model.loss(outputs, labels)
@@ -207,14 +208,14 @@ def _reset(module: torch.nn.Module) -> None:
             reset()
 
 
-def dataset(kind: str, data: Any, *, test: Any = None) -> Dataset:
+def dataset(kind: str, data: Any, *, test: Any = None, layout: str | None = None) -> Dataset:
     """Makes a data set of scenarios from a Dataset of PyTorch, whose items are pairs of a tensor or array and a label; all items are read.
 
-    test: a Dataset of the same kind of items.
+    test: a Dataset of the same kind of items.  layout: as of fedbits.Dataset.
     """
     train = _arrays_of(data)
     held_out = {} if test is None else dict(zip(("test_features", "test_labels"), _arrays_of(test)))
-    return Dataset(kind, *train, **held_out)
+    return Dataset(kind, *train, **held_out, layout=layout)
 
 
 def _arrays_of(data: Any) -> tuple[np.ndarray, np.ndarray]:

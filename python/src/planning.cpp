@@ -84,6 +84,7 @@ nb::dict suggest_numbers(const nb::dict& options) {
   if (asked.d) numbers["d"] = *asked.d;
   if (asked.gamma) numbers["gamma"] = *asked.gamma;
   if (asked.zeta) numbers["zeta"] = *asked.zeta;
+  if (found.unit) numbers["unit"] = to_string(*found.unit);
   if (const std::optional<double> k = asked.entries()) {
     numbers["k"] = *k;
     numbers["lambda_rule"] = rule_lambda(*k);
@@ -96,7 +97,7 @@ nb::dict suggest_numbers(const nb::dict& options) {
   }
   if (asked.epsilon) numbers["lambda_epsilon"] = epsilon_lambda(*asked.epsilon, *asked.d, *asked.gamma);
   if (found.measured) {
-    numbers["lambda_measured"] = found.measured->lambda;
+    numbers[found.measured->unit == Unit::step ? "lambda_measured" : "threshold_measured"] = found.measured->threshold;
     numbers["measured_rounds"] = found.measured->rounds;
     numbers["measured_bits"] = found.measured->bits_up;
     numbers["measured_deviation"] = found.measured->matched.deviation;

@@ -14,6 +14,7 @@
 #include "scenarios/analysis/comparable.hpp"
 #include "scenarios/analysis/grid.hpp"
 #include "scenarios/analysis/idle_axes.hpp"
+#include "scenarios/analysis/missing_minima.hpp"
 #include "scenarios/analysis/replicates.hpp"
 #include "scenarios/analysis/study_axes.hpp"
 #include "scenarios/analysis/tuning_notes.hpp"
@@ -22,6 +23,7 @@
 #include "scenarios/file/measure_set.hpp"
 #include "scenarios/file/results_version.hpp"
 #include "scenarios/results/broken_contracts.hpp"
+#include "scenarios/results/step_theorems.hpp"
 
 namespace fl {
 namespace {
@@ -183,6 +185,8 @@ void read_theory(StudyRun& run, const std::vector<RoundRow>& rows) {
   if (const BoundedAverage average = bounded_average(run.record, rows); average.theorem > 0)
     run.theory[kAverageModel] = {average.theorem, average.in_expectation, trace_of(rows, average.row, average.measured),
                                  trace_of(rows, average.row, average.bound)};
+  if (const PredictedRate rate = predicted_rate(run.record, rows); !rate.row.empty())
+    run.theory[kTightRate] = {kTightStep, false, trace_of(rows, rate.row, rate.measured), trace_of(rows, rate.row, rate.predicted)};
 }
 
 double constant_of(const RunRecord& record, const char* name) {
@@ -291,6 +295,8 @@ Study make_study(const RunStore& store, const StoredStudies& stored, std::size_t
   study.notes.insert(study.notes.end(), runs.notes.begin(), runs.notes.end());
   Grid grid = group_by_axes(records);
   for (std::string& note : idle_axes(grid)) study.notes.push_back(std::move(note));
+  for (std::string& sentence : step_theorems_of(records).sentences()) study.notes.push_back(std::move(sentence));
+  if (std::string note = missing_minima(records); !note.empty()) study.notes.push_back(std::move(note));
   Problems problems;
   choose_axes(study, grid, options, problems);
   choose_measures(study, records, options.measures, problems);

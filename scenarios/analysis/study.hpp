@@ -37,8 +37,10 @@ struct StudyOptions {
 // Columns of the chart of the model's accuracy over clients: the two edges of a band, the line in it, and the worst client.
 inline constexpr std::array kClientBand = {"client_accuracy_p10", "client_accuracy_p50", "client_accuracy_p90", "client_accuracy_worst"};
 
-// Quantities that theorems bound: the mean of |grad f|^2 over the rounds so far, and f - f* at the weighted average of the models.
-enum Theories : std::size_t { kMeanGradient, kAverageModel };
+// Quantities that theorems bound: the mean of |grad f|^2 over the rounds so far, f - f* at the weighted average of the models, and f - f*
+// under a tight step, whose rate is predicted.
+enum Theories : std::size_t { kMeanGradient, kAverageModel, kTightRate, kNumTheories };
+inline constexpr int kTightStep = 9;  // its number beside those of theorems
 
 struct StudyRun {
   RunRecord record{};
@@ -53,7 +55,7 @@ struct StudyRun {
     bool in_expectation = false;
     RunTrace measured{}, bound{};
   };
-  std::array<Theory, 2> theory{};
+  std::array<Theory, kNumTheories> theory{};
   // The worst over all rounds and clients, in the unit of the compressor's input.
   double kappa = kNotMeasured, delta = kNotMeasured, omega = kNotMeasured;
   std::uint64_t refused = 0;  // client updates that were not finite

@@ -153,12 +153,25 @@ void read_entries(const Array& array, std::size_t first, std::size_t count, To* 
   if (array.type == "<i8") read_as<std::int64_t>(array, first, count, out);
 }
 
+bool may_be_channels(std::size_t size) { return size == 1 || size == 3 || size == 4; }
+
+// Returns the shape of a row. Images of bytes [m,height,width] get a channel; other numbers stay as they are, such as sequences
+// [m,steps,values]. Images whose channels come last are refused, since their first axis would be taken for the channels.
+std::vector<std::size_t> row_shape(const Array& array) {
+  const std::vector<std::size_t>& all = array.shape;
+  if (all.size() == 3 && array.type == "|u1") return {1, all[1], all[2]};
+  if (all.size() == 4 && may_be_channels(all[3]) && !may_be_channels(all[1]))
+    array.fail("has rows of " + std::to_string(all[1]) + " x " + std::to_string(all[2]) + " x " + std::to_string(all[3]) +
+               ", images whose channels come last; save them with the channels first: numpy.transpose(features, (0, 3, 1, 2))");
+  if (all.size() < 3) return {};
+  return {all.begin() + 1, all.end()};
+}
+
 // Rows before and including the shape of one; bytes where they are images of bytes.
 template <class T>
 void read_features(const Array& array, Dataset<T>& data) {
   data.num_features = array.row_size();
-  if (array.shape.size() == 3) data.shape = {1, array.shape[1], array.shape[2]};
-  if (array.shape.size() > 3) data.shape.assign(array.shape.begin() + 1, array.shape.end());
+  data.shape = row_shape(array);
   if (array.type == "|u1" && data.shape.size() == 3) {
     data.images.pixels.resize_discard(data.num_rows * data.num_features);
     return read_entries(array, 0, data.images.pixels.size(), data.images.pixels.data());

@@ -81,4 +81,17 @@ BoundedAverage bounded_average(const RunRecord& record, std::span<const RoundRow
   return average;
 }
 
+PredictedRate predicted_rate(const RunRecord& record, std::span<const RoundRow> rows) {
+  PredictedRate found;
+  const double rate = constant(record, "tight_rate");
+  if (std::isnan(rate) || rows.empty() || !(rows.front().f_gap > 0)) return found;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (rows[r].round == 0 || std::isnan(rows[r].f_gap)) continue;
+    found.row.push_back(r);
+    found.measured.push_back(rows[r].f_gap);
+    found.predicted.push_back(rows.front().f_gap * std::pow(rate, 2 * static_cast<double>(rows[r].round)));
+  }
+  return found;
+}
+
 }  // namespace fl

@@ -54,4 +54,12 @@ struct BoundedAverage {
 };
 [[nodiscard]] FL_API BoundedAverage bounded_average(const RunRecord& record, std::span<const RoundRow> rows);
 
+// f - f*, and (f(x_0) - f*) rate^(2 r), for every round r >= 1 in which f was evaluated. The rate is that of the worst case of a tight step
+// ("tight_rate", compressors/feedback/theory.hpp): f - f* falls at least as fast up to a constant factor. Empty for runs with other steps.
+struct PredictedRate {
+  std::vector<std::size_t> row;  // index into the run's rows
+  std::vector<double> measured, predicted;
+};
+[[nodiscard]] FL_API PredictedRate predicted_rate(const RunRecord& record, std::span<const RoundRow> rows);
+
 }  // namespace fl

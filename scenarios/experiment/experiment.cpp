@@ -27,12 +27,12 @@ Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, Thread
   run_ = run_settings(scenario_, method_, problem_);
   check_parts(CheckedParts<T>{scenario_, problem_, method_, *parts.optimizer, measuring_.set, wants_gap(scenario_, problem_)});
   choose_memory();
-  step_size_ = step_size_of(scenario_, problem_, method_);
+  step_ = step_size_of(scenario_, problem_, method_);
   assemble(std::move(parts));
   start();
   measuring_.run = std::make_unique<RunMeasures<T>>(
       MeasuredRun<T>{scenario_, problem_, pool_, measuring_.evaluator, *sides_.server.round, sides_.clients->probe(), *method_.feedback,
-                     *method_.local, model_.span(), path_.average, path_.f_star, step_size_, method_.unit},
+                     *method_.local, model_.span(), path_.average, path_.f_star, step_.value, method_.unit},
       measuring_.set);
   if (const ExchangeChannel<T>* channel = measured_channel(method_.exchange))
     measuring_.watch.emplace(watch_of(*channel->compressor, channel->scope));
@@ -58,7 +58,7 @@ void Experiment<T>::assemble(ServerParts<T> parts) {
   }
   sides_.server = make_server_side<T>(scenario_, problem_.layers(), std::move(parts), method_, run_, *sides_.shared,
                                       {sides_.clients->clients(), &sides_.clients->probe()},
-                                      {.step_size = step_size_,
+                                      {.step_size = step_.value,
                                        .sums = machine_.device == Device::cpu ? Device::cpu : Device::pinned,
                                        .times = machine_.times,
                                        .keeps_messages = machine_.source != nullptr},
@@ -107,7 +107,7 @@ void Experiment<T>::start() {
 template <class T>
 void Experiment<T>::start_average(const std::vector<double>& x_star) {
   path_.client_convexity = problem_.least_convexity();
-  path_.average.emplace(problem_.P(), 1 - step_size_ * path_.client_convexity / 2);
+  path_.average.emplace(problem_.P(), 1 - step_.value * path_.client_convexity / 2);
   path_.start_distance_sq = 0;
   for (std::size_t j = 0; j < x_star.size(); ++j) path_.start_distance_sq += std::pow(static_cast<double>(model_[j]) - x_star[j], 2);
 }
@@ -234,7 +234,7 @@ void Experiment<T>::watch_contract(std::uint32_t round) {
   std::vector<OperatorError> arrived;
   for (std::size_t i = 0; i < delivered.size(); ++i)
     if (delivered[i] != 0) arrived.push_back(sides_.clients->probe().operator_errors()[i]);
-  const double gamma = step_size_ * method_.local->step_settings().schedule.factor(round, static_cast<std::uint32_t>(scenario_.rounds));
+  const double gamma = step_.value * method_.local->step_settings().schedule.factor(round, static_cast<std::uint32_t>(scenario_.rounds));
   measuring_.watch->see(round, method_.unit == Unit::step ? gamma : 1.0, arrived);
 }
 
@@ -249,6 +249,13 @@ std::string Experiment<T>::why_diverged(const RoundRow& row) const {
   if (!is_finite(pool_, sides_.server.round->estimate())) return "the server's estimate is not finite" + where;
   if (evaluated && measuring_.evaluator.knows_loss() && !std::isfinite(row.train_loss)) return "train_loss is not finite" + where;
   return {};
+}
+
+template <class T>
+std::vector<Contract> Experiment<T>::contracts() const {
+  std::vector<Contract> contracts;
+  for (const ExchangeChannel<T>& channel : method_.exchange.channels) contracts.push_back(channel.compressor->contract(channel.scope));
+  return contracts;
 }
 
 template <class T>
@@ -278,7 +285,8 @@ PlayedRun<T> Experiment<T>::played_run() {
           path_.average,
           model_.span(),
           path_.f_star,
-          step_size_,
+          step_.value,
+          step_.rate,
           path_.start_distance_sq,
           path_.client_convexity,
           pool_.num_threads()};

@@ -25,6 +25,7 @@
 #include "scenarios/experiment/run_measures.hpp"
 #include "scenarios/experiment/run_method.hpp"
 #include "scenarios/experiment/server_side.hpp"
+#include "scenarios/experiment/start.hpp"
 #include "scenarios/experiment/theory.hpp"
 #include "scenarios/file/measure_schedule.hpp"
 #include "scenarios/file/measure_set.hpp"
@@ -87,7 +88,13 @@ class Experiment {
   [[nodiscard]] const Exchange<T>& exchange() const { return method_.exchange; }
   [[nodiscard]] const Feedback<T>& feedback() const { return *method_.feedback; }
   [[nodiscard]] std::span<T> model() { return model_.span(); }
-  [[nodiscard]] double step_size() const { return step_size_; }
+  [[nodiscard]] double step_size() const { return step_.value; }
+  // Returns gamma with the theorem that it comes from.
+  [[nodiscard]] const StepSize& step() const { return step_; }
+  // Returns what the operators of the clients promise, by channel.
+  [[nodiscard]] std::vector<Contract> contracts() const;
+  // Returns the unit of what clients compress.
+  [[nodiscard]] Unit unit() const { return method_.unit; }
   [[nodiscard]] Evaluator<T>& evaluator() { return measuring_.evaluator; }
   [[nodiscard]] std::size_t size_bytes() const;  // host memory, or GPU memory if a GPU is used
   // The part of size_bytes() for gradients whose rows are computed at once; on the host, one per thread.
@@ -154,7 +161,7 @@ class Experiment {
   RunMethod<T> method_;
   RunSettings run_;
   Memory memory_;
-  double step_size_ = 1;
+  StepSize step_;
   Sides sides_;
   Buffer<T> model_;  // x [P]
   Path path_;

@@ -378,7 +378,7 @@ template <class T>
 const std::map<std::string, double>& FederatedProblem<T>::names_for(const Expression& rule, const std::string& key) {
   const std::vector<std::string> named = names_of(rule);
   const auto names = [&named](const char* name) { return std::ranges::find(named, name) != named.end(); };
-  const bool is_theory = names("theory");
+  const bool is_theory = names("theory") || names("tight");
   if (is_theory || names("L") || names("L_max") || names("mu")) {
     if (model_->second_order() == nullptr) throw key_error(key, needs_smoothness_text(rule, key, model_kind_));
     add_curvature();
@@ -431,12 +431,12 @@ const Minimum& FederatedProblem<T>::optimum(const OptimumSource& source) {
   if (source.path.empty()) {
     Optimum found = find_optimum(pool_.exec(0), *model_, whole(), whole_weights());
     facts_->bytes += found.x.size() * sizeof(double);
-    return facts_->minima[key] = {std::move(found.x), found.f};
+    return facts_->minima[key] = {std::move(found.x), found.f, found.error, found.is_known()};
   }
   std::vector<double> x = read_parameters(find_input("evaluate.optimum", source.path), layers_, "evaluate.optimum");
   const double value = Objective::of(*model_, whole(), whole_weights()).evaluate(pool_.exec(0), x.data(), nullptr);
   facts_->bytes += x.size() * sizeof(double);
-  return facts_->minima[key] = {std::move(x), value};
+  return facts_->minima[key] = {std::move(x), value, std::numeric_limits<double>::quiet_NaN(), true};
 }
 
 template <class T>

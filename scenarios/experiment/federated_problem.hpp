@@ -138,7 +138,8 @@ class FederatedProblem {
   [[nodiscard]] TrainingFacts facts_for(const Scenario& scenario, bool needs_optimum);
   // Returns the least strong convexity of any client's f_i, regulariser included; 0 if f_i is known only to be convex, or not convex.
   [[nodiscard]] double least_convexity() const;
-  // x* [P] and f*, from Newton's method, or from a file whose x* is used unchanged. optimum() throws ConfigError for a model that has none.
+  // x* [P] and f*, from Newton's method, or from a file whose x* is used unchanged. optimum() throws ConfigError for a model that has none,
+  // and for a minimum that exists and could not be computed. A function that is only convex may have none: Minimum::is_known.
   [[nodiscard]] bool has_optimum(const OptimumSource& source) const;
   [[nodiscard]] const Minimum& optimum(const OptimumSource& source);
   // Returns the location of a file that the scenario names (find_input). Throws ConfigError about `key` with the places that were tried.

@@ -108,6 +108,18 @@ FeedbackCombination combination_of(const CheckedParts<T>& parts, const FeedbackN
   return combination;
 }
 
+// Adds a problem for an operator that follows the step size although its input contains none: a gradient, a client's update after its local
+// steps, or the server's message.
+template <class T>
+void check_follows_steps(const ExchangeChannel<T>& channel, const std::string& section, const std::string& input, Problems& problems) {
+  if (!channel.compressor->contract(channel.scope).domain.at_step_size_one) return;
+  problems.push_back(
+      {section,
+       "rule = \"lambda\", and a number that names gamma, follow the step size and need unit = \"step\", one gradient times one "
+       "step size; here the input is " +
+           input + ": leave the rule out, and give the number in units of this input"});
+}
+
 // Adds problems with keys of the server, of participation and of the downlink.
 template <class T>
 void check_server(const CheckedParts<T>& parts, const ExchangeChannel<T>& down, Problems& problems) {
@@ -139,6 +151,11 @@ void check_parts(const CheckedParts<T>& parts) {
   const FeedbackNeeds needs = parts.method.feedback->needs();
   check_needs(needs, parts.method.plan, combination_of(parts, needs, down, problems), problems);
   check_server(parts, down, problems);
+  if (parts.method.unit != Unit::step)
+    for (const auto& channel : parts.method.exchange.channels)
+      check_follows_steps(channel, parts.scenario.up.contains(channel.name) ? "compressor.up." + channel.name : "compressor.up",
+                          parts.method.unit == Unit::update ? "a client's update" : "a gradient", problems);
+  check_follows_steps(down, "compressor.down", "the server's message", problems);
   for (const auto& [channel, _] : parts.scenario.up) {
     const bool known = channel.empty() || std::any_of(parts.method.exchange.channels.begin(), parts.method.exchange.channels.end(),
                                                       [&name = channel](const auto& c) { return c.name == name; });

@@ -145,7 +145,7 @@ TrainingFacts FederatedProblem<T>::facts_for(const Scenario& scenario, bool need
     add_curvature();
     facts.curvature = facts_->curvature;
     facts.client_smoothness = client_smoothness();
-    if (scenario.evaluate.average) facts.least_convexity = least_convexity();
+    facts.least_convexity = least_convexity();
   }
   const OptimumSource& source = scenario.evaluate.optimum;
   if (has_optimum(source) && (needs_optimum || source.is_used)) facts.minima[key_of(source)] = optimum(source);

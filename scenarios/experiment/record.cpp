@@ -7,6 +7,7 @@
 
 #include "fl_core/state/checksum.hpp"
 #include "scenarios/experiment/bounds.hpp"
+#include "scenarios/experiment/start.hpp"
 #include "scenarios/partitioners/skew.hpp"
 #include "scenarios/results/trace.hpp"
 
@@ -82,6 +83,10 @@ template <class T>
 void add_data(const PlayedRun<T>& run, RunRecord& record) {
   for (const auto& [name, value] : run.problem.resolved()) record.constants.push_back({name, value});
   const Dataset<T>& data = run.problem.train();
+  std::size_t num_rows = 0;  // a server may have no rows itself
+  for (std::size_t i = 0; i < run.problem.shards().size(); ++i) num_rows += run.problem.num_rows_of(i);
+  record.constants.push_back({"num_rows", static_cast<double>(num_rows)});
+  record.constants.push_back({"num_features", static_cast<double>(data.num_features)});
   if (data.num_classes > 0) {
     record.constants.push_back({"num_classes", static_cast<double>(data.num_classes)});
     const SplitSkew skew = run.problem.skew();
@@ -111,6 +116,16 @@ void add_gaps(const std::vector<RoundRow>& rows, RunRecord& record) {
   if (refused > 0) record.constants.push_back({"refused_updates", static_cast<double>(refused)});
 }
 
+// Adds how far f* can be from the minimum, or that f has no known minimum.
+template <class T>
+void add_error_of_minimum(const PlayedRun<T>& run, RunRecord& record) {
+  const Scenario& scenario = run.cell.scenario;
+  if (!wants_gap(scenario, run.problem)) return;
+  const Minimum& minimum = run.problem.optimum(scenario.evaluate.optimum);  // known since the start
+  if (!minimum.is_known) record.constants.push_back({"f_star_unknown", 1});
+  if (minimum.is_known && std::isfinite(minimum.error)) record.constants.push_back({"f_star_error", minimum.error});
+}
+
 template <class T>
 void add_contracts(const PlayedRun<T>& run, RunRecord& record) {
   const Contract contract = run.method.exchange.channels.front().compressor->contract(run.method.exchange.channels.front().scope);
@@ -131,9 +146,12 @@ void add_theory(const PlayedRun<T>& run, RunResult& result) {
   const std::optional<GradientNoise> noise = gradient_noise(run.problem, run.method.local->step_settings().sampling);
   if (!noise) return;
   const double curvature = run.problem.model().regulariser().largest_curvature();
+  const bool shares_errors = std::ranges::any_of(run.method.exchange.channels, [](const ExchangeChannel<T>& channel) {
+    return channel.compressor->contract(channel.scope).errors_are_shared;
+  });
   const TheoryNumbers numbers{.L = run.problem.names_for(Expression("L"), "theory").at("L") + curvature,
                               .L_max = std::ranges::max(run.problem.client_smoothness()) + curvature,
-                              .largest_weight = std::ranges::max(run.problem.weights()),
+                              .largest_weight = shares_errors ? 1 : std::ranges::max(run.problem.weights()),
                               .noise = *noise};
   std::vector<ResolvedConstant>& constants = result.record.constants;
   const std::size_t before = constants.size();
@@ -169,7 +187,9 @@ void fill_record(const PlayedRun<T>& run, RunStatus status, RunResult& result) {
   if (run.cell.scenario.evaluate.divergence_factor)
     record.constants.push_back({"divergence_factor", *run.cell.scenario.evaluate.divergence_factor});
   record.constants.push_back({"gamma", run.step_size});
+  if (run.step_rate < 1) record.constants.push_back({"tight_rate", run.step_rate});
   record.constants.push_back({"f_star", run.f_star});
+  add_error_of_minimum(run, record);
   if (std::isfinite(run.f_star)) record.constants.push_back({"zeta_sq_at_optimum", run.measures.zeta_sq_at_optimum()});
   add_contracts(run, record);
   add_theory(run, result);

@@ -39,6 +39,7 @@ struct PlayedRun {
   std::span<const T> model;                            // x [P]
   double f_star = 0;                                   // NaN if not known
   double step_size = 0;                                // gamma
+  double step_rate = 1;                                // StepSize::rate
   double start_distance_sq = 0, client_convexity = 0;  // |x_0 - x*|^2 and the least mu_i, if the average is measured
   int threads = 1;
 

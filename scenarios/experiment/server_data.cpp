@@ -17,7 +17,7 @@ namespace fl {
 
 namespace {
 
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 
 template <class X>
 void persist_optional(Archive& archive, std::optional<X>& value) {
@@ -53,6 +53,8 @@ void persist_facts(Archive& archive, TrainingFacts& facts) {
     archive.text(one.first);
     archive.list(one.second.x);
     archive.value(one.second.value);
+    archive.value(one.second.error);
+    archive.value(one.second.is_known);
   });
   facts.minima = {minima.begin(), minima.end()};
   const std::size_t n = split.rows.size();

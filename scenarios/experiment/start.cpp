@@ -16,15 +16,27 @@ namespace {
 
 using Kind = StartOptions::Kind;
 
+// Returns the key of what cannot do without a minimum, or "".
+template <class T>
+std::string user_of_optimum(const Scenario& scenario, const LocalUpdate<T>& local) {
+  if (scenario.start.kind == Kind::optimum) return "start.kind";
+  if (local.traits().needs_optimum) return "local.kind";
+  if (scenario.stop.f_gap) return "stop.f_gap";
+  return scenario.evaluate.average ? "evaluate.average" : "";
+}
+
 template <class T>
 Start find_optimum(const Scenario& scenario, FederatedProblem<T>& problem, const LocalUpdate<T>& local) {
-  const bool is_needed = local.traits().needs_optimum || scenario.start.kind == Kind::optimum;
-  if (!is_needed && !wants_gap(scenario, problem)) return {};
-  const std::string key = scenario.start.kind == Kind::optimum ? "start.kind"
-                          : local.traits().needs_optimum       ? "local.kind"
-                                                               : "evaluate.optimum";
+  const std::string user = user_of_optimum(scenario, local);
+  if (user.empty() && !wants_gap(scenario, problem)) return {};
+  const std::string key = user.empty() ? "evaluate.optimum" : user;
   const auto& optimum = about_key(key, [&]() -> const Minimum& { return problem.optimum(scenario.evaluate.optimum); });
-  return {&optimum.x, optimum.value};
+  if (optimum.is_known) return {&optimum.x, optimum.value};
+  if (!user.empty())
+    throw key_error(user,
+                    "needs a minimum of f, and none was found: f is convex but not strongly (model.l2 = 0), and where classes can be "
+                    "separated its values fall for ever; set model.l2 above 0");
+  return {};
 }
 
 }  // namespace
@@ -57,14 +69,22 @@ Start start_model(const Scenario& scenario, FederatedProblem<T>& problem, const 
 }
 
 template <class T>
-double step_size_of(const Scenario& scenario, FederatedProblem<T>& problem, const RunMethod<T>& method) {
+StepSize step_size_of(const Scenario& scenario, FederatedProblem<T>& problem, const RunMethod<T>& method) {
   const Expression& rule = method.local->step_settings().learning_rate;
   std::map<std::string, double> names = problem.names_for(rule, "local.learning_rate");
-  if (std::ranges::count(names_of(rule), "theory") > 0)
-    names["theory"] = theory_step_size(*method.feedback, scenario.feedback_up.kind,
-                                       theory_facts(TheoryParts<T>{scenario, *method.local, method.exchange, method.unit, 1}, problem));
-  const double step_size = about_key("local.learning_rate", [&] { return rule.resolve(names); });
-  if (!(step_size > 0)) throw key_error("local.learning_rate", "must be > 0, is " + std::to_string(step_size) + " (" + rule.text() + ")");
+  StepSize step_size;
+  for (const std::string word : {"theory", "tight"}) {
+    if (std::ranges::count(names_of(rule), word) == 0) continue;
+    const TheoryParts<T> parts{scenario, *method.local, method.exchange, method.unit, 1};
+    const TheoryStep step =
+        step_of_theorem(*method.feedback, scenario.feedback_up.kind, word, theory_facts(parts, problem, word == "tight"));
+    names[word] = *step.value;
+    step_size.theorem = step.theorem;
+    if (rule.text() == word) step_size.rate = step.rate;  // of this step, not of a multiple
+  }
+  step_size.value = about_key("local.learning_rate", [&] { return rule.resolve(names); });
+  if (!(step_size.value > 0))
+    throw key_error("local.learning_rate", "must be > 0, is " + std::to_string(step_size.value) + " (" + rule.text() + ")");
   return step_size;
 }
 
@@ -73,7 +93,7 @@ template bool wants_gap(const Scenario&, const FederatedProblem<double>&);
 template Start start_model(const Scenario&, FederatedProblem<float>&, const LocalUpdate<float>&, bool, std::span<float>);
 template Start start_model(const Scenario&, FederatedProblem<double>&, const LocalUpdate<double>&, bool, std::span<double>);
 
-template double step_size_of(const Scenario&, FederatedProblem<float>&, const RunMethod<float>&);
-template double step_size_of(const Scenario&, FederatedProblem<double>&, const RunMethod<double>&);
+template StepSize step_size_of(const Scenario&, FederatedProblem<float>&, const RunMethod<float>&);
+template StepSize step_size_of(const Scenario&, FederatedProblem<double>&, const RunMethod<double>&);
 
 }  // namespace fl

@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "clients/local_update.hpp"
@@ -27,8 +28,15 @@ template <class T>
 [[nodiscard]] Start start_model(const Scenario& scenario, FederatedProblem<T>& problem, const LocalUpdate<T>& local, bool looks_for_errors,
                                 std::span<T> model);
 
+// gamma of a run, and the theorem that it comes from if the rule of local.learning_rate names one.
+struct StepSize {
+  double value = 1;
+  std::string theorem;  // "" = none
+  double rate = 1;      // TheoryStep::rate
+};
+
 // Returns gamma from the rule of local.learning_rate.
 template <class T>
-[[nodiscard]] double step_size_of(const Scenario& scenario, FederatedProblem<T>& problem, const RunMethod<T>& method);
+[[nodiscard]] StepSize step_size_of(const Scenario& scenario, FederatedProblem<T>& problem, const RunMethod<T>& method);
 
 }  // namespace fl

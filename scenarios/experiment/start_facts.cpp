@@ -10,7 +10,8 @@ StartFacts facts_of(const Cell& cell, const DataCatalog& catalog) {
   ThreadPool pool(1);
   FederatedProblem<T> problem(cell.scenario, catalog, pool, cell.folder);
   Experiment<T> experiment(cell, problem, pool, {});
-  return {static_cast<double>(problem.P()), experiment.step_size(), experiment.evaluator().gradient(experiment.model()).zeta_sq};
+  return {static_cast<double>(problem.P()), experiment.step_size(), experiment.unit(),
+          experiment.evaluator().gradient(experiment.model()).zeta_sq};
 }
 
 }  // namespace

@@ -19,12 +19,13 @@ bool sends_one_gradient(const LocalUpdate<T>& local) {
 }  // namespace
 
 template <class T>
-TheoryFacts theory_facts(const TheoryParts<T>& parts, FederatedProblem<T>& problem) {
+TheoryFacts theory_facts(const TheoryParts<T>& parts, FederatedProblem<T>& problem, bool needs_convexity) {
   const double curvature = problem.model().regulariser().largest_curvature();
   const std::map<std::string, double>& names = problem.names_for(Expression("theory"), "local.learning_rate");
   TheoryFacts facts;
   facts.L = names.at("L") + curvature;
   facts.mu = names.at("mu");
+  if (needs_convexity) facts.client_mu = problem.least_convexity();
   for (const double smoothness : problem.client_smoothness()) facts.L_i.push_back(smoothness + curvature);
   facts.weights = problem.weights();
   facts.clients_are_convex = problem.model().is_convex();
@@ -45,16 +46,16 @@ TheoryFacts theory_facts(const TheoryParts<T>& parts, FederatedProblem<T>& probl
 }
 
 template <class T>
-double theory_step_size(const Feedback<T>& feedback, const std::string& kind, const TheoryFacts& facts) {
-  const TheoryStep step = feedback.theory_step_size(facts);
-  if (step.value) return *step.value;
+TheoryStep step_of_theorem(const Feedback<T>& feedback, const std::string& kind, const std::string& word, const TheoryFacts& facts) {
+  TheoryStep step = word == "tight" ? feedback.tight_step_size(facts) : feedback.theory_step_size(facts);
+  if (step.value) return step;
   throw key_error("local.learning_rate",
-                  "\"theory\" with feedback '" + kind + "': " + step.why_not + "; or give a number or a rule such as \"1/(L+l2)\"");
+                  "\"" + word + "\" with feedback '" + kind + "': " + step.why_not + "; or give a number or a rule such as \"1/(L+l2)\"");
 }
 
-template TheoryFacts theory_facts(const TheoryParts<float>&, FederatedProblem<float>&);
-template TheoryFacts theory_facts(const TheoryParts<double>&, FederatedProblem<double>&);
-template double theory_step_size(const Feedback<float>&, const std::string&, const TheoryFacts&);
-template double theory_step_size(const Feedback<double>&, const std::string&, const TheoryFacts&);
+template TheoryFacts theory_facts(const TheoryParts<float>&, FederatedProblem<float>&, bool);
+template TheoryFacts theory_facts(const TheoryParts<double>&, FederatedProblem<double>&, bool);
+template TheoryStep step_of_theorem(const Feedback<float>&, const std::string&, const std::string&, const TheoryFacts&);
+template TheoryStep step_of_theorem(const Feedback<double>&, const std::string&, const std::string&, const TheoryFacts&);
 
 }  // namespace fl

@@ -16,6 +16,8 @@ namespace fl {
 struct Minimum {
   std::vector<double> x;
   double value = 0;
+  double error = 0;      // bound on f(x) - min f; NaN if x is from a file
+  bool is_known = true;  // false: no minimum was found; f may have none
 };
 
 // The clients whose rows a process has although it does not have all rows. The rows of one client follow those of the one before it.

@@ -88,8 +88,9 @@ std::vector<std::pair<std::string, std::string>> files_of(const Scenario& scenar
 
 bool needs_smoothness(const Expression& rule) {
   if (rule.is_number()) return false;
-  return std::ranges::any_of(names_of(rule),
-                             [](const std::string& name) { return name == "L" || name == "L_max" || name == "mu" || name == "theory"; });
+  return std::ranges::any_of(names_of(rule), [](const std::string& name) {
+    return name == "L" || name == "L_max" || name == "mu" || name == "theory" || name == "tight";
+  });
 }
 
 std::string needs_smoothness_text(const Expression& rule, const std::string& key, const std::string& model) {

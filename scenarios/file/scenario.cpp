@@ -1,6 +1,7 @@
 #include "scenarios/file/scenario.hpp"
 
 #include "fl_core/config/aliases.hpp"
+#include "scenarios/file/results_version.hpp"
 #include "scenarios/file/sections.hpp"
 
 namespace fl {
@@ -9,7 +10,8 @@ namespace {
 void write_keys(std::string& text, Schema& schema) {
   for (const Field& field : schema.fields()) {
     const Value value = field.value();
-    if (field.is_set() && !std::holds_alternative<std::monostate>(value.data)) text += field.name + " = " + to_string(value) + "\n";
+    if (field.is_set() && field.is_written() && !std::holds_alternative<std::monostate>(value.data))
+      text += field.name + " = " + to_string(value) + "\n";
   }
 }
 
@@ -63,7 +65,7 @@ std::string to_toml(const Scenario& scenario) {
   Scenario copy = scenario;
   std::string text;
   for (Section& section : sections_of(copy)) text += text_of(section);
-  return text;
+  return with_results_version(std::move(text));
 }
 
 ScenarioTexts::ScenarioTexts(const Scenario& first) {
@@ -77,7 +79,7 @@ std::string ScenarioTexts::text(const Scenario& scenario, const std::set<std::st
   auto next = sections.begin();
   std::string text;
   for (const auto& [path, known] : tables_) text += next != sections.end() && next->path == path ? text_of(*next++) : known;
-  return text;
+  return with_results_version(std::move(text));
 }
 
 std::uint64_t hash_of_text(const std::string& text) {

@@ -4,6 +4,8 @@
 
 #include "fl_core/config/meanings.hpp"
 #include "fl_core/config/registry.hpp"
+#include "scenarios/file/results_version.hpp"
+#include "scenarios/file/section_fields.hpp"
 #include "scenarios/file/toml_reader.hpp"
 
 namespace fl {
@@ -190,6 +192,17 @@ void refuse_idle_seed(const Node& root, ProblemList& problems) {
     problems.add(seed->key_place, "seed: has no effect, because [seeds] sets all four; drop one of them");
 }
 
+// A number that the scenario does not have in this build says that another one made its results.
+void refuse_other_results(const Node& root, const Scenario& scenario, ProblemList& problems) {
+  const Node* key = root.find(kResultsVersionKey);
+  if (key == nullptr || !problems.empty()) return;
+  const Value value = key->value();
+  const auto* version = std::get_if<std::int64_t>(&value.data);
+  const std::int64_t own = results_version_for(to_toml(scenario));
+  if (version != nullptr && *version != own)
+    problems.add(key->key_place, std::string(kResultsVersionKey) + ": " + other_results_text(*version, own));
+}
+
 }  // namespace
 
 Scenario read_scenario(const Node& root, ProblemList& problems) {
@@ -197,6 +210,7 @@ Scenario read_scenario(const Node& root, ProblemList& problems) {
   find_channels(root, scenario);
   Reader(root, scenario, problems).run();
   refuse_idle_seed(root, problems);
+  refuse_other_results(root, scenario, problems);
   return scenario;
 }
 

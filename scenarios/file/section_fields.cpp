@@ -30,18 +30,24 @@ void common_seed_field(Schema& schema, Seeds& seeds) {
   field_through<std::int64_t>(schema, "seed", "integer", "all four seeds at once; [seeds] sets them one by one", store, load).at_least(0);
 }
 
+std::string other_results_text(std::int64_t version, std::int64_t own) {
+  return "is " + std::to_string(version) + ", and this fedbits gives other results, those of " + std::to_string(own) +
+         "; drop the line to run the scenario with this fedbits, or use the fedbits that wrote it";
+}
+
 void results_version_field(Schema& schema) {
   const auto check = [](const Value& value) -> std::optional<std::string> {
     const auto* version = std::get_if<std::int64_t>(&value.data);
-    if (version != nullptr && *version == kResultsVersion) return std::nullopt;
-    if (version == nullptr) return "must be the integer " + std::to_string(kResultsVersion) + ", is " + to_string(value);
-    return "is " + to_string(value) + ", and this fedbits gives other results, those of " + std::to_string(kResultsVersion) +
-           "; drop the line to run the scenario with this fedbits, or use the fedbits that wrote it";
+    if (version == nullptr) return "must be an integer, is " + to_string(value);
+    if (*version >= kLeastResultsVersion && *version <= kResultsVersion)
+      return std::nullopt;  // which of them is checked when all keys are known
+    return other_results_text(*version, kResultsVersion);
   };
-  schema.add(Field(kResultsVersionKey, "integer",
-                   "version of the meaning of results, raised by every correction that changes results; fedbits writes it into resolved "
-                   "scenarios, a file need not contain it, and a number other than this fedbits' own is refused",
-                   check, [] { return Value{kResultsVersion}; }));
+  schema.add(
+      Field(kResultsVersionKey, "integer",
+            "version of the meaning of results, raised for every scenario whose results a correction changes; fedbits writes it into "
+            "resolved scenarios, a file need not contain it, and a number other than this fedbits has for the scenario is refused",
+            check, [] { return Value{kLeastResultsVersion}; }));
 }
 
 }  // namespace fl

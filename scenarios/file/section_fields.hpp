@@ -47,6 +47,8 @@ Field& seed_field(Schema& schema, const std::string& name, std::uint64_t& seed, 
 void common_seed_field(Schema& schema, Seeds& seeds);
 
 // Adds the meaning of results, which is written into every resolved scenario, so that a run's hash says it. A file need not have it.
+// Says that a scenario's results_version is not that of this build.
+[[nodiscard]] std::string other_results_text(std::int64_t version, std::int64_t own);
 void results_version_field(Schema& schema);
 
 }  // namespace fl

@@ -21,7 +21,8 @@ class Losses final : public Measure<T> {
     return {{.name = "f_gap",
              .unit = "loss",
              .definition = "f(x_r) - f\\*",
-             .empty = "as `train_loss`, or without f\\*: models that are not convex, `evaluate.optimum = false`",
+             .empty = "as `train_loss`, or without f\\*: models that are not convex, a minimum that is not known (docs/maths.md), "
+                      "`evaluate.optimum = false`",
              .title = "f(x) − f*",
              .shown = MeasureColumn::Shown::gap},
             {.name = "test_accuracy",

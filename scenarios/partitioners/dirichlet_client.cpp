@@ -13,10 +13,15 @@
 // Rows are drawn without replacement, so a class may run out. Rule: clients take turns, one row a turn, in ascending order; a turn draws
 // a class by q_i among the classes that have rows left, and by the rows left when q_i gives those no weight. After m turns every row has
 // its client, and no client had the first choice throughout.
+// The publication deals client by client instead: the first clients then get just what they drew, and the last ones what is left. Taking
+// turns shares what is left among all, so that at small alpha clients differ less than their priors: on a9a with 40 clients and alpha =
+// 0.05 the mean of sum q^2 over the clients is 0.919 of the rows dealt, and 0.983 by the formula above. `fedbits plan --split` prints both,
+// and zeta^2 is measured on the rows dealt.
 // Source: Hsu, Qi, Brown, "Measuring the Effects of Non-Identical Data Distribution for Federated Visual Classification", 2019.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 
 #include "scenarios/partitioners/draws.hpp"
@@ -81,24 +86,40 @@ class DirichletClient final : public Partitioner {
   }
 
   std::string note(const PartitionRequest& request) const override {
-    if (options_.concentration != Concentration::per_class || request.num_classes == 0) return "";
+    if (request.num_classes == 0) return "";
     const RowsOfClass rows = rows_of_classes(request);
-    const auto rarest =
-        std::ranges::min_element(rows, {}, [](const auto& of_class) { return of_class.empty() ? SIZE_MAX : of_class.size(); });
-    const double share = static_cast<double>(rarest->size()) / static_cast<double>(request.num_rows);
-    if (share * static_cast<double>(request.num_classes) > kNearlyEven) return "";
     RandomSequence random(request.seed, Purpose::partition);
-    double asked = 0;  // mean of the clients' priors of this class
-    for (const auto& prior : priors(rows, request, random))
-      asked += prior[static_cast<std::size_t>(rarest - rows.begin())] / static_cast<double>(request.num_clients);
-    return "concentration \"per_class\": the rarest class has " + percent(share) +
-           " of the rows and runs out for\nall clients at once: it is at most about " + percent(std::min(1.0, share / asked)) +
-           " of any client's rows; see \"total\"";
+    const std::vector<std::vector<double>> drawn = priors(rows, request, random);
+    const std::string capped = options_.concentration == Concentration::per_class ? note_on_cap(rows, drawn, request) : "";
+    return note_on_squares(drawn) + (capped.empty() ? "" : "\n" + capped);
   }
 
  private:
   static constexpr double kNearlyEven = 0.9;  // of C p_c
   static std::string percent(double share) { return std::to_string(static_cast<int>(std::lround(100 * share))) + "%"; }
+
+  // Says how unequal the priors are; `plan --split` prints the same of the rows dealt beside it.
+  static std::string note_on_squares(const std::vector<std::vector<double>>& drawn) {
+    double squares = 0;
+    for (const auto& prior : drawn)
+      for (const double q : prior) squares += q * q / static_cast<double>(drawn.size());
+    char text[96];
+    std::snprintf(text, sizeof text, "clients drew class priors q with a mean sum of squares of %.3f", squares);
+    return text;
+  }
+
+  static std::string note_on_cap(const RowsOfClass& rows, const std::vector<std::vector<double>>& drawn, const PartitionRequest& request) {
+    const auto rarest =
+        std::ranges::min_element(rows, {}, [](const auto& of_class) { return of_class.empty() ? SIZE_MAX : of_class.size(); });
+    const double share = static_cast<double>(rarest->size()) / static_cast<double>(request.num_rows);
+    if (share * static_cast<double>(request.num_classes) > kNearlyEven) return "";
+    double asked = 0;  // mean of the clients' priors of this class
+    for (const auto& prior : drawn)
+      asked += prior[static_cast<std::size_t>(rarest - rows.begin())] / static_cast<double>(request.num_clients);
+    return "concentration \"per_class\": the rarest class has " + percent(share) +
+           " of the rows and runs out for\nall clients at once: it is at most about " + percent(std::min(1.0, share / asked)) +
+           " of any client's rows; see \"total\"";
+  }
 
   // Draws the clients' class priors: [n,C].
   std::vector<std::vector<double>> priors(const RowsOfClass& rows, const PartitionRequest& request, RandomSequence& random) const {

@@ -1,8 +1,9 @@
 // Few large and many small clients, each with consecutive classes: sizes follow log-normal draws.
 //
-// Client u holds classes u, u+1, ... u+k-1 (mod C); where that leaves a class to nobody (n + k - 1 < C), client u begins at class u k. Each
-// owner of a class has min_rows of its rows beforehand; the rest is shared in proportion to draws exp(sigma z), z standard normal, one for
-// each client and class. classes = 0: labels play no part; all rows are shuffled and shared by one draw per client.
+// Client u holds classes u, u+1, ... u+k-1 (mod C), of the C classes that have rows; where that leaves a class to nobody (n + k - 1 < C),
+// client u begins at class u k. Each owner of a class has min_rows of its rows beforehand; the rest is shared in proportion to draws
+// exp(sigma z), z standard normal, one for each client and class. classes = 0: labels play no part; all rows are shuffled and shared by one
+// draw per client.
 // Source: Li, Sahu, Zaheer, Sanjabi, Talwalkar, Smith, "Federated Optimization in Heterogeneous Networks", MLSys 2020: MNIST on 1000
 // clients, two digits each, sigma = 2; the paper calls these sizes a power law. There rows are left over, here each is dealt.
 #include <algorithm>
@@ -44,11 +45,15 @@ class PowerLaw final : public Partitioner {
     }
     require_labels(request, "power_law");
     const auto rows = rows_of_classes(request);
-    const auto owners = owners_of_classes(request.num_clients, rows.size());
+    std::vector<std::size_t> classes;  // those that have rows
+    for (std::size_t c = 0; c < rows.size(); ++c)
+      if (!rows[c].empty()) classes.push_back(c);
+    const auto owners = owners_of_classes(request.num_clients, classes.size());
     std::vector<Shard> shards(request.num_clients);
-    for (std::size_t c = 0; c < rows.size(); ++c) {
-      require_enough(c, rows[c].size(), owners[c].size());
-      const std::vector<Shard> pieces = deal(rows[c], owners[c].size(), random);
+    for (std::size_t c = 0; c < classes.size(); ++c) {
+      const auto& of_class = rows[classes[c]];
+      require_enough(classes[c], of_class.size(), owners[c].size());
+      const std::vector<Shard> pieces = deal(of_class, owners[c].size(), random);
       for (std::size_t o = 0; o < pieces.size(); ++o)
         shards[owners[c][o]].insert(shards[owners[c][o]].end(), pieces[o].begin(), pieces[o].end());
     }
@@ -65,7 +70,7 @@ class PowerLaw final : public Partitioner {
     return cut(rows, sizes_by_shares(normalised(log_share), rows.size(), static_cast<std::size_t>(options_.min_rows)));
   }
 
-  // [C] the clients that hold each class, ascending.
+  // [C] the clients that hold each of C classes, ascending.
   std::vector<std::vector<std::uint32_t>> owners_of_classes(std::size_t n, std::size_t C) const {
     const auto k = static_cast<std::size_t>(options_.classes);
     if (k > C) throw key_error("partition.classes", who() + " cannot be met: the data has " + std::to_string(C) + " classes");

@@ -6,6 +6,7 @@
 
 #include "scenarios/analysis/equal_bits.hpp"
 #include "scenarios/report/chart_data.hpp"
+#include "scenarios/results/data_text.hpp"
 
 namespace fl {
 namespace {
@@ -141,7 +142,7 @@ Json cell_data(const Study& study, const StudyCell& cell) {
                {"kappa", estimate(study.estimate(cell, [](const StudyRun& run) { return run.kappa; }))},
                {"delta", estimate(study.estimate(cell, [](const StudyRun& run) { return run.delta; }))},
                {"omega", estimate(study.estimate(cell, [](const StudyRun& run) { return run.omega; }))}};
-  for (const Theories theory : {kMeanGradient, kAverageModel}) {
+  for (const Theories theory : {kMeanGradient, kAverageModel, kTightRate}) {
     const bool has_theorem = !study.theory_traces(cell, theory, false).empty();
     data["theorem"].push_back(has_theorem ? Json(study.runs[cell.runs.front()].theory[theory].theorem) : Json(nullptr));
     data["inExpectation"].push_back(has_theorem && study.runs[cell.runs.front()].theory[theory].in_expectation);
@@ -169,6 +170,18 @@ constexpr std::array<std::pair<const char*, const char*>, 8> kPayments = {
      {"busiest tenth's share down", "client_bits_down_share_of_busiest_tenth"}}};
 
 // Adds a note that names the methods that receive the whole model in every round, for which a shorter uplink does not shorten the downlink.
+// The sizes of the data sets of the study's runs, in words, each once.
+Json data_of(const Study& study) {
+  std::vector<std::string> texts;
+  for (const StudyRun& run : study.runs) {
+    const auto count = [&run](const char* name) { return static_cast<std::size_t>(constant(run.record, name).value_or(0)); };
+    if (count("num_rows") == 0) continue;  // a run of an earlier version
+    const std::string text = data_text("", count("num_rows"), count("num_features"), count("num_classes"), 0);
+    if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
+  }
+  return texts;
+}
+
 Json notes_data(const Study& study) {
   Json notes = study.notes;
   std::string dense;
@@ -237,6 +250,7 @@ std::string report_data(const Study& study, const ReportOptions& options) {
                {"methods", study.methods},
                {"baseline", study.references.baseline},
                {"notes", notes_data(study)},
+               {"data", data_of(study)},
                {"panels", panels_data(study)},
                {"resamples", kResamples},
                {"runs", runs_data(study)},

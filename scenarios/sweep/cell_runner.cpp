@@ -5,6 +5,7 @@
 #include "scenarios/experiment/server_data.hpp"
 #include "scenarios/file/key_places.hpp"
 #include "scenarios/file/mending.hpp"
+#include "scenarios/results/data_text.hpp"
 
 namespace fl {
 
@@ -61,8 +62,19 @@ struct CellRunner::Impl {
     MachineOptions own = machine;
     own.looks_for_errors = looks_for_errors;
     const Experiment<T> experiment(cell, of_cell, pool(), own);
-    return {experiment.size_bytes(), experiment.device_need(), experiment.whole_minibatch(), of_cell.num_dropped_rows(),
-            of_cell.num_dropped_test_rows()};
+    const std::vector<Contract> contracts = experiment.contracts();
+    return {.bytes = experiment.size_bytes(),
+            .device = experiment.device_need(),
+            .minibatch = experiment.whole_minibatch(),
+            .num_dropped_rows = of_cell.num_dropped_rows(),
+            .num_dropped_test_rows = of_cell.num_dropped_test_rows(),
+            .data = !of_cell.has_rows()
+                        ? ""
+                        : data_text(of_cell.train().name, of_cell.train().num_rows, of_cell.train().num_features,
+                                    of_cell.train().num_classes, of_cell.test() == nullptr ? 0 : of_cell.test_rows().size()),
+            .step = experiment.step(),
+            .is_absolute = std::ranges::any_of(contracts, [](const Contract& c) { return c.kappa && !c.delta; }),
+            .is_contraction = std::ranges::any_of(contracts, [](const Contract& c) { return c.delta && !c.kappa; })};
   }
   void use_threads(int count) {
     latest32.reset();  // they use the previous number of threads
@@ -79,6 +91,13 @@ struct CellRunner::Impl {
   std::unique_ptr<FederatedProblem<double>> latest64;
   std::string latest_key;
 };
+
+void StudyFacts::add(const CellNeed& need) {
+  num_dropped_rows = std::max(num_dropped_rows, need.num_dropped_rows);
+  num_dropped_test_rows = std::max(num_dropped_test_rows, need.num_dropped_test_rows);
+  if (!need.data.empty() && std::ranges::find(data, need.data) == data.end()) data.push_back(need.data);
+  if (!need.step.theorem.empty()) step_theorems.add(need.step.theorem, need.is_absolute, need.is_contraction);
+}
 
 CellRunner::CellRunner(std::shared_ptr<ProblemCache> cache, MachineOptions machine)
     : impl_(std::make_unique<Impl>(std::move(cache), std::move(machine))) {}

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "scenarios/experiment/experiment.hpp"
+#include "scenarios/results/step_theorems.hpp"
 
 namespace fl {
 
@@ -14,6 +16,18 @@ struct CellNeed {
   DeviceNeed device{};                                          // GPU bytes, with --device cuda
   WholeMinibatch minibatch{};                                   // part of `bytes`, on the host
   std::size_t num_dropped_rows = 0, num_dropped_test_rows = 0;  // rows left out of the data because a value is missing
+  std::string data{};                                           // its size in words: data_text()
+  StepSize step{};                                              // gamma, and its theorem
+  bool is_absolute = false, is_contraction = false;             // what the operators of the clients promise
+};
+
+// What cells say of a study: its data, and where its step sizes come from.
+struct FL_API StudyFacts {
+  std::size_t num_dropped_rows = 0, num_dropped_test_rows = 0;  // the most of all cells
+  std::vector<std::string> data{};                              // the sizes of the data sets in words, each once
+  StepTheorems step_theorems{};
+
+  void add(const CellNeed& need);
 };
 
 class FL_API CellRunner {

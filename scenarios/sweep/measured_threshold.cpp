@@ -31,14 +31,15 @@ double bits_of(const Cell& cell, CellRunner& runner) {
 
 }  // namespace
 
-MeasuredThreshold measure_threshold(const Cell& cell, CellRunner& runner, std::int64_t k, std::int64_t rounds) {
+MeasuredThreshold measure_threshold(const Cell& cell, Unit unit, CellRunner& runner, std::int64_t k, std::int64_t rounds) {
   const double target = bits_of(with_option(short_run(cell, "top_k", rounds), "compressor.up.k", {k}), runner);
   if (!(target > 0)) throw ConfigError("Top-k sent nothing in " + std::to_string(rounds) + " rounds: there is nothing to match");
-  const Cell hard = with_option(short_run(cell, "hard_threshold", rounds), "compressor.up.rule", {std::string("lambda")});
+  const std::string rule = unit == Unit::step ? "lambda" : "threshold";
+  const Cell hard = with_option(short_run(cell, "hard_threshold", rounds), "compressor.up.rule", {rule});
   BitSearch search({target});
-  MeasuredThreshold found{.rounds = static_cast<std::uint64_t>(rounds), .bits_up = target};
+  MeasuredThreshold found{.unit = unit, .rounds = static_cast<std::uint64_t>(rounds), .bits_up = target};
   for (; search.goes_on(); ++found.runs) search.observe({bits_of(with_option(hard, "compressor.up.threshold", {search.value()}), runner)});
-  found.lambda = search.value();
+  found.threshold = search.value();
   found.matched = search.matched();
   return found;
 }

@@ -181,8 +181,7 @@ StudyPlan plan_study(SweepRunner& runner, const PlanSettings& settings) {
   const Stopwatch checking;
   runner.check(firsts);
   plan.device = runner.device_need();
-  plan.num_dropped_rows = runner.num_dropped_rows();
-  plan.num_dropped_test_rows = runner.num_dropped_test_rows();
+  plan.facts = runner.facts();
   plan.start_s = checking.seconds() * static_cast<double>(plan.combinations.size()) / static_cast<double>(chosen.size());
 
   const std::vector<Trial> trials = runner.try_out(cells, seconds_for_each(settings, cells.size()), settings.signal);

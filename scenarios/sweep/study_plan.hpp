@@ -34,10 +34,10 @@ struct StudyPlan {
   double study_s = 0;     // computing time of all runs
   double tuning_s = 0;    // computing time of all tuning runs
   double tuning_runs = 0;
-  double bits = 0;                                              // both directions, all runs, tuning excluded
-  std::uint64_t worker_bytes = 0;                               // peak memory of a worker, shared memory included
-  DeviceNeed device{};                                          // upper bound on the GPU bytes of a run
-  std::size_t num_dropped_rows = 0, num_dropped_test_rows = 0;  // rows of the data that are left out because a value is missing
+  double bits = 0;                 // both directions, all runs, tuning excluded
+  std::uint64_t worker_bytes = 0;  // peak memory of a worker, shared memory included
+  DeviceNeed device{};             // upper bound on the GPU bytes of a run
+  StudyFacts facts{};              // what the cells that were tried say of the study
   bool all_good = true;
 };
 

@@ -163,8 +163,7 @@ void SweepRunner::check(const std::vector<std::size_t>& cells) {
     const std::size_t cell = cells[i];
     const CellNeed& need = needs[i];
     add(cell, need.device);
-    num_dropped_rows_ = std::max(num_dropped_rows_, need.num_dropped_rows);
-    num_dropped_test_rows_ = std::max(num_dropped_test_rows_, need.num_dropped_test_rows);
+    facts_.add(need);
     if (need.minibatch.bytes > minibatch_.bytes) minibatch_ = need.minibatch;
     const std::size_t bytes = need.bytes + 3 * static_cast<std::size_t>(cells_[cell].scenario.rounds) * sizeof(RoundRow);
     if (bytes <= largest_bytes_) continue;

@@ -88,9 +88,8 @@ class FL_API SweepRunner {
   int fit_device(std::uint64_t free_bytes);
   // Returns an upper bound on the GPU bytes of a run, and the data of all runs. Call after check().
   [[nodiscard]] const DeviceNeed& device_need() const { return device_need_; }
-  // Returns the rows of the training and the test file that are left out because a value is missing: the maximum over all checked cells.
-  [[nodiscard]] std::size_t num_dropped_rows() const { return num_dropped_rows_; }
-  [[nodiscard]] std::size_t num_dropped_test_rows() const { return num_dropped_test_rows_; }
+  // Returns what all checked cells say of the study. Call after check().
+  [[nodiscard]] const StudyFacts& facts() const { return facts_; }
   // Runs and stores the `pending` cells. Throws NotStoredError if storing fails; the workers are then ended and earlier results stay.
   void run(const std::vector<std::size_t>& pending, RunStore& store, const SweepEvents& events);
 
@@ -121,7 +120,7 @@ class FL_API SweepRunner {
   std::size_t largest_bytes_ = 0;
   WholeMinibatch minibatch_;  // the largest of all cells
   DeviceNeed device_need_;    // the maximum of each kind over all cells
-  std::size_t num_dropped_rows_ = 0, num_dropped_test_rows_ = 0;
+  StudyFacts facts_;
   std::map<const void*, std::uint64_t> data_;  // bytes of the data sets that cells use
   std::size_t largest_on_device_ = 0;          // the cell that needs most GPU memory
   std::uint64_t device_share_ = 0;             // GPU bytes for a run; 0 = all free bytes

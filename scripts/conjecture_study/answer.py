@@ -3,7 +3,7 @@ and every turn of a sentence is computed from the lines of a study by the rules 
 import math
 import textwrap
 
-from conjecture_study import figures, results
+from conjecture_study import contrasts, figures, results
 
 FOR, AGAINST, NONE = results.VERDICTS
 WORDS = {"hard": "the hard threshold", "top-k": "Top-k", "rounding": "absolute rounding", "three-lc": "3LC", "low-rank": "absolute low rank",
@@ -184,27 +184,104 @@ def claims_turned(second, budget):
     return turned, sum(results.verdict_of(line) != NONE for line in budget.slopes)
 
 
-def short_text(budget, second):
-    """Returns the result in one sentence where no pair has the same claim in all groups, "" otherwise: then the conclusions are short themselves."""
+def counted_text(lines, noun="group"):
+    """Returns counts of verdicts in words: "for the conjecture in 4 of 8 groups, against it in 2, and open in 2"."""
+    counted = results.counts(lines)
+    return f"for the conjecture in {counted[FOR]} of {number_of(len(lines), noun)}, against it in {counted[AGAINST]}, and open in {counted[NONE]}"
+
+
+def short_text(evidence, second):
+    """Returns the result in one paragraph where no pair has the same claim in all groups, "" otherwise: then the conclusions are short themselves."""
+    budget, noisy = evidence.budget, evidence.noisy
     kinds = {results.conclusion_of(results.of_pair(budget.slopes, pair), len(budget.groups)) for pair in results.pairs_of(budget.slopes)}
     if kinds != {"mixed"}:
         return ""
-    counted, (_, opposite), (turned, claims) = results.counts(budget.slopes), feedback_counts(budget.between, budget), claims_turned(second, budget)
-    return (f"**In short: no general rule.** Of {claims} claims {counted[FOR]} are for the conjecture and {counted[AGAINST]} against it. Another feedback turns the "
-            f"sign round in {opposite} of {len(budget.between)} comparisons, a smaller budget in {turned} of the claims.")
+    of_ef14 = of_feedbacks(evidence.contrasts, THEORY)
+    (_, opposite), (turned, claims) = feedback_counts(noisy.between, noisy), claims_turned(second.noisy, noisy)
+    return ("**In short: no general rule.** The contrast of the most different clients with the most similar ones, with the noise of tuning in its error, is under EF14 "
+            f"{counted_text(of_ef14, 'comparison')}. With EF21 and EControl as well it is {counted_text(evidence.contrasts, 'comparison')}. Another feedback turns the sign "
+            f"of the slope round in {opposite} of {len(noisy.between)} comparisons of feedbacks, and a smaller budget that of {turned} of {claims} slopes with a claim.")
 
 
-def answer(budget, second=None, robustness="", networks=()):
-    """Returns the first part of the page: the state, a conclusion for each pair, and what feedbacks, another budget, other conditions and networks showed."""
+THEORY = "ef14",
+EXTENSION = "ef21", "econtrol"
+
+
+def of_feedbacks(lines, feedbacks):
+    return [line for line in lines if results.settings_of(line["group"])["feedback.up"] in feedbacks]
+
+
+def counts_table(evidence):
+    """Returns the counts of each pair, EF14 first: contrasts and slopes, with the noise of tuning and without it."""
+    tests = evidence.contrasts, evidence.contrasts_without, evidence.noisy.slopes, evidence.budget.slopes
+    rows = []
+    for pair in results.pairs_of(evidence.budget.slopes):
+        for title, feedbacks in (("EF14, the conjecture", THEORY), ("EF21, EControl, the extension", EXTENSION), ("all", THEORY + EXTENSION)):
+            cells = [of_feedbacks(results.of_pair(lines, pair), feedbacks) for lines in tests]
+            rows.append([f"{pair[0]} : {pair[1]}", title, len(cells[-1]), *(" / ".join(map(str, results.counts(lines).values())) for lines in cells)])
+    return results.markdown(["pair", "feedback", "groups", "contrast", "contrast, seeds alone", "slope", "slope, seeds alone"], rows)
+
+
+def contrast_text(evidence, pair):
+    """Returns what the contrasts of a pair say under EF14, and under the other feedbacks."""
+    lines = results.of_pair(evidence.contrasts, pair)
+    return (f"**{title_of(pair)}**: under EF14 the contrast is {counted_text(of_feedbacks(lines, THEORY))}. Under EF21 and EControl it is "
+            f"{counted_text(of_feedbacks(lines, EXTENSION))}.")
+
+
+def agreement_text(evidence):
+    """Returns in how many groups contrast and slope have the same verdict."""
+    by_seeds = contrasts.same_verdicts(evidence.contrasts_without, evidence.budget.slopes)
+    noisy = contrasts.same_verdicts(evidence.contrasts, evidence.noisy.slopes)
+    return (f"**Contrasts and slopes.** The contrast has the verdict of the slope in {by_seeds} of {len(evidence.budget.slopes)} comparisons by the seeds alone, "
+            f"and in {noisy} with the noise of tuning in both.")
+
+
+def before_budget_text(evidence):
+    """Returns the counts without the groups that have a pair which is compared at clearly less than its budget, "" if there are none."""
+    groups, short, total = evidence.short
+    if not groups:
+        return ""
+    said = []
+    for pair in results.pairs_of(evidence.budget.slopes):
+        counted = [results.counts(kept) for kept in ([line for line in results.of_pair(lines, pair) if (line["group"], pair) not in groups]
+                                                     for lines in (evidence.noisy.slopes, evidence.budget.slopes))]
+        said.append(f"{words_of(pair)} {counted[0][FOR]} for and {counted[0][AGAINST]} against ({counted[1][FOR]} and {counted[1][AGAINST]} by the seeds alone)")
+    return (f"**Pairs compared below the budget.** In {len(short)} of {number_of(total, 'cell')} a run ended before it had sent 95% of the budget. Without the "
+            f"{len(groups)} groups that have such a cell, the slopes are: {'; '.join(said)}.")
+
+
+FIXED_TEXT = ("**Who is ahead.** The threshold and the grid step were tuned at each level, while k of Top-k and the code of 3LC were fixed. The counts of who "
+              "is better where clients differ most answer whether a tuned density beats a fixed one.")
+
+
+def of_contrasts(evidence, details):
+    """Returns what leads the answer: the contrasts of each pair, the table of counts, and what stands beside them."""
+    said = [paragraph(contrast_text(evidence, pair), "- ", "  ") for pair in results.pairs_of(evidence.budget.slopes)]
+    notes = [agreement_text(evidence), *([before_budget_text(evidence)] if details else []), *([FIXED_TEXT] if details else [])]
+    key = paragraph("Counts of groups, each as for / against / open. *Contrast* and *slope* have the noise of tuning in their errors; *seeds alone* leaves it out.")
+    return "\n\n".join(["\n".join(said), key, counts_table(evidence), "\n".join(paragraph(text, "- ", "  ") for text in notes if text)])
+
+
+def answer(evidence, second=None, robustness="", networks=()):
+    """Returns the first part of the page: the state, the contrasts, the plan's conclusion for each pair, and what feedbacks, another budget, other
+    conditions and networks showed."""
+    budget = evidence.budget
     said = [paragraph(conclusion_text(budget, pair), "- ", "  ") for pair in results.pairs_of(budget.slopes)]
     if budget.between:
-        said.append(paragraph(f"**Between feedbacks.** {feedbacks_text(budget)}", "- ", "  "))
-    if second is not None and second.blocks:
-        said.append(paragraph(f"**At a budget of {second.name}%.** {budgets_text(second, budget)}", "- ", "  "))
+        noisy = {pair: feedback_counts(results.of_pair(evidence.noisy.between, pair), evidence.noisy) for pair in results.pairs_of(budget.between)}
+        said.append(paragraph(f"**Between feedbacks.** {feedbacks_text(budget)} With the noise of tuning in the errors these counts are "
+                              f"{listed([f'{differ} and {opposite} for {words_of(pair)}' for pair, (differ, opposite) in noisy.items()])}.", "- ", "  "))
+    if second is not None and second.budget.blocks:
+        turned, claims = claims_turned(second.noisy, evidence.noisy)
+        said.append(paragraph(f"**At a budget of {second.budget.name}%.** {budgets_text(second.budget, budget)} With the noise of tuning in both, {turned} of "
+                              f"{claims} claims become the opposite one.", "- ", "  "))
     if robustness:
         said.append(paragraph(f"**Under other conditions.** {robustness}", "- ", "  "))
-    short = paragraph(short_text(budget, second)) if second is not None else ""
-    return "\n\n".join(filter(None, [short, paragraph(state_text(budget)), "\n".join(filter(None, [*said, networks_text(networks)]))]))
+    short = paragraph(short_text(evidence, second)) if second is not None else ""
+    plan = paragraph("The plan counts slopes, all feedbacks together, by the seeds alone:")
+    leading = [of_contrasts(evidence, second is not None), plan] if evidence.contrasts else []
+    return "\n\n".join(filter(None, [short, paragraph(state_text(budget)), *leading, "\n".join(filter(None, [*said, networks_text(networks)]))]))
 
 
 VERDICTS = {"open": "no conclusion can be drawn yet, because a part has not run", "holds": "absolute compressors gained ground as clients differ more",
@@ -212,28 +289,53 @@ VERDICTS = {"open": "no conclusion can be drawn yet, because a part has not run"
             "mixed": "absolute compressors were not in general the better choice when clients differ more"}
 
 
-def trend_text(pair, lines):
-    """Returns how one pair's gaps moved against each other and who was ahead at the end, as a part of a sentence."""
-    found = results.counts(lines)
-    return (f"{WORDS[pair[0]]} lost ground to {WORDS[pair[1]]} in {found[AGAINST]} of {number_of(len(lines), 'group')}, gained in {found[FOR]}, and was better in "
-            f"{margin_counts(lines)['superior']} where clients differ most")
+def often_text(pair, lines):
+    """Returns whether the gaps of one pair more often moved in favour of the absolute operator, by the counts of the claims with the noise of tuning."""
+    counted = results.counts(lines)
+    if not counted[FOR] and not counted[AGAINST]:
+        return f"{WORDS[pair[0]]} neither clearly gained nor lost ground to {WORDS[pair[1]]}"
+    if counted[FOR] == counted[AGAINST]:
+        return f"{WORDS[pair[0]]} gained as often as it lost ground to {WORDS[pair[1]]}"
+    return f"{WORDS[pair[0]]} more often {'lost' if counted[AGAINST] > counted[FOR] else 'gained'} ground to {WORDS[pair[1]]}"
 
 
-def short_answer(budget, second):
+def ahead_in_most(lines):
+    """Returns whether the absolute operator is shown to be better in more than half of the groups where clients differ most."""
+    return 2 * margin_counts(lines)["superior"] > len(lines)
+
+
+def changing_text(pair, lines, other_budget_turns):
+    """Returns with what the claims of a pair change, if there are claims of both signs and no factor separates them; "" otherwise."""
+    counted = results.counts(lines)
+    if not counted[FOR] or not counted[AGAINST] or results.separating_factors(lines)[0]:
+        return ""
+    factors = ["feedback", "local steps", *(["budget"] if other_budget_turns else [])]
+    return f"whether {WORDS[pair[0]]} gained or lost against {WORDS[pair[1]].replace('Top-k', 'Top-5%')} changed with {listed(factors)} by no simple rule"
+
+
+def short_answer(evidence, second):
     """Returns the answer in four sentences and one picture, for the README."""
-    pairs = {pair: results.of_pair(budget.slopes, pair) for pair in results.pairs_of(budget.slopes)}
+    budget, noisy = evidence.budget, evidence.noisy
+    pairs = {pair: results.of_pair(noisy.slopes, pair) for pair in results.pairs_of(noisy.slopes)}
     kinds = {pair: results.conclusion_of(lines, len(budget.groups)) for pair, lines in pairs.items()}
     said = list(dict.fromkeys(kinds.values()))
     verdict = VERDICTS[said[0]] if len(said) == 1 else listed([f"{VERDICTS[kind]} ({words_of(pair)})" for pair, kind in kinds.items()])
-    opposed, claims = claims_turned(second, budget)
-    rule = "; what the hard threshold gained or lost changed with feedback and local steps by no simple rule" if said == ["mixed"] else ""
-    turned = f", and a smaller budget turned {opposed} of these {claims} trends round" if opposed else ""
+    trends = []
+    for pair, lines in pairs.items():
+        turned = beside(results.of_pair(second.noisy.slopes, pair), noisy, pair).opposite
+        trend = changing_text(pair, lines, turned) or often_text(pair, lines)
+        ahead = " although it stayed ahead of it in most settings" if ahead_in_most(lines) else ""
+        trends.append(trend + ahead)
     text = ("Sahu et al. (NeurIPS 2021) conjecture that absolute compressors are the better choice when clients differ; in tests of logistic regression on two "
-            f"data sets, with a plan written before the runs, {verdict}. At equal uplink bits {'; '.join(trend_text(*one) for one in pairs.items())}{rule}{turned}. The "
-            "threshold and the grid were tuned, while k of Top-k and the code of 3LC were not, so that "
-            "a lead may come from tuning. Compare the two at equal bits in your own setting, with both tuned ([figures, limits and commands](docs/conjecture.md)).")
+            f"data sets, with a plan written before the runs, {verdict}. {capitalised(', while '.join(trends))}. The threshold and the grid were tuned, while k "
+            "of Top-k and the code of 3LC were not, so a lead may come from tuning. Compare the two at equal bits in your own setting, both tuned "
+            "([figures, limits and commands](docs/conjecture.md)).")
     about = "Does the hard threshold lose against Top-k as clients differ more? Slopes by group"
     return paragraph(text) + "\n\n" + picture(f"slopes-hard-{budget.name}", about, "docs/conjecture")
+
+
+def capitalised(text):
+    return text[0].upper() + text[1:]
 
 
 # ---- what it means ----
@@ -245,15 +347,17 @@ def better_text(pair, lines):
             f"{margin_text(lines)}")
 
 
-def practice(budget):
+def practice(evidence):
     """Returns one paragraph for somebody who has to choose a compressor."""
-    counted, start = results.counts(budget.slopes), "So far" if budget.missing else "In this study"
+    budget, counted = evidence.budget, results.counts(evidence.contrasts)
+    start = "So far" if budget.missing else "In this study"
     parts = [better_text(pair, results.of_pair(budget.slopes, pair)) for pair in results.pairs_of(budget.slopes)]
     return paragraph(
-        f"{start}, the trend with growing heterogeneity was against the absolute compressor in {counted[AGAINST]} of {sum(counted.values())} "
-        f"comparisons, in its favour in {counted[FOR]}, and uncertain in {counted[NONE]}. With the most different clients (similarity 0%) "
-        f"{'; '.join(parts)}. {advice(budget)} Compare the two operators at equal bits, with the feedback, the participation and the local steps of the "
-        "application, and with the threshold tuned there.")
+        f"{start}, from the most similar clients to the most different ones the absolute compressor lost ground in {counted[AGAINST]} of {sum(counted.values())} "
+        f"comparisons, gained in {counted[FOR]}, and the rest, {counted[NONE]}, is within the noise of the seeds and of tuning. With the most different clients "
+        f"(similarity 0%) {'; '.join(parts)}. These leads are of a tuned threshold or grid over a fixed k or code, and may come from tuning. {advice(budget)} "
+        "Compare the two operators at equal bits, with the feedback, the participation and the local steps of the application, and with both tuned there: k of "
+        "Top-k as well as the threshold.")
 
 
 def advice(budget):

@@ -42,15 +42,36 @@ def interval_of(line, names, transform=float):
     return tuple(transform(float(line[name])) for name in names) if line[names[0]] else None
 
 
-def slopes(title, pair, groups, lines):
-    """Returns the slopes of a pair in each group with their intervals (H1)."""
-    found = {key(results.settings_of(line["group"])): line for line in lines if (line["a"], line["b"]) == pair}
+BOTH_INTERVALS = "thick: Student's 95% interval over the seeds; thin: with the noise of tuning, which decides the words"
 
-    def find(at):
-        line = found.get(key(at))
-        return (interval_of(line, ("slope_low", "slope", "slope_high")), results.verdict_of(line)) if line else (None, "has not run")
-    return forest(title, "slope of the log ratio of gaps over log zeta^2(x*), with Student's 95% interval", groups, find,
-                  f"slope of log({pair[0]} / {pair[1]})", (0.0,), ("for", "against"))
+
+def slopes(title, pair, groups, lines, wide):
+    """Returns the slopes of a pair in each group (H1), with the intervals of the seeds and the wide ones, which have the noise of tuning as well."""
+    return with_both(title, pair, groups, lines, wide, f"slope of log({pair[0]} / {pair[1]}) over log zeta^2(x*)")
+
+
+def contrasts(title, pair, groups, lines, wide):
+    """Returns the contrasts of 0% with 100% of a pair in each group, with both intervals."""
+    return with_both(title, pair, groups, lines, wide, f"log({pair[0]} / {pair[1]}) at 0% minus that at 100%")
+
+
+def with_both(title, pair, groups, lines, wide, x_label):
+    """Returns a chart with thin lines of wide intervals behind thick ones of narrow intervals, and the verdicts of the wide ones."""
+    found, found_wide = ({key(results.settings_of(line["group"])): line for line in some if (line["a"], line["b"]) == pair} for some in (lines, wide))
+    names = "slope_low", "slope", "slope_high"
+    rows = [forest_row(at, found_wide.get(key(at)), names) for at in groups]
+    narrow = [(*row[:2], interval_of(found[key(at)], names) if key(at) in found else None, *row[3:]) for at, row in zip(groups, rows)]
+    axis = axis_around([row[2] for row in rows if row[2]], (0.0,))
+    charts = [forest_chart(title, BOTH_INTERVALS, some, axis, x_label, list(FEEDBACKS.values()), (0.0,), ("for", "against")) for some in (rows, narrow)]
+    drawn = []
+    for thin, thick in zip(*(chart.splitlines() for chart in charts), strict=True):
+        drawn += [thick] if thin == thick else [thin.replace("<line ", '<line style="stroke-width:1" '), thick]
+    return "\n".join(drawn) + "\n"
+
+
+def forest_row(at, line, names):
+    interval, result = (interval_of(line, names), results.verdict_of(line)) if line else (None, "has not run")
+    return heading_of(at), FEEDBACKS[at["feedback.up"]], interval, list(FEEDBACKS).index(at["feedback.up"]), result
 
 
 def margins(title, pair, groups, lines):

@@ -1,5 +1,7 @@
 """The part of docs/conjecture.md about what was run: runs, diverged ones, tuned values at the end of a grid, and pairs compared before the budget."""
+import csv
 import itertools
+import json
 import re
 
 from conjecture_study import figures, results
@@ -62,22 +64,37 @@ def edge_lines(block, found):
     return [f"- `{block}`: {SHORT_NAMES[key]} {value} of `{method}` ({words}) at {listed(levels)}" for (key, method, words, value), levels in merged.items()]
 
 
+def versions_of(runs):
+    """Returns the numbers of the results (results_version) that runs were made with; "not known" where they have none."""
+    return listed(sorted({str(json.loads(run["configuration"]).get("results_version", "not known")) for run in runs}))
+
+
+def commits_of(folder):
+    """Returns {block: commit with which its tables came}, from commits.csv beside the tables."""
+    with open(folder / "commits.csv", newline="", encoding="utf-8") as text:
+        return {line["block"]: f"`{line['commit']}`" for line in csv.DictReader(text)}
+
+
 def part(budgets, others):
     """Returns what has run, every tuned value that stayed at the end of an extended grid, and the pairs compared before the budget."""
-    rows, at_edge = [], []
+    rows, at_edge, commits = [], [], commits_of(budgets[0].folder)
     for budget in [*budgets, *others]:
         for block in budget.planned:
             if block in budget.missing:
-                rows.append([f"`{block}`", "missing", "", "", ""])
+                rows.append([f"`{block}`", "not run", "", "", "", "", ""])
                 continue
             runs = results.read_table(budget.folder / block / "runs.csv.xz")
             lines = [line for line in budget.slopes if line["block"] == block]
             found = values_at_edge(runs, budget.grids)
             at_edge += edge_lines(block, found)
-            rows.append([f"`{block}`", len(runs), sum(run["status"] == "diverged" for run in runs), sum(int(line["capped"]) for line in lines), edge_text(found)])
-    table = results.markdown(["block", "runs", "diverged", "end points capped", "tuned values at the end of an extended grid"], rows)
+            rows.append([f"`{block}`", len(runs), sum(run["status"] == "diverged" for run in runs), sum(int(line["capped"]) for line in lines), edge_text(found),
+                         versions_of(runs), commits.get(block, "not known")])
+    table = results.markdown(["block", "runs", "diverged", "end points capped", "tuned values at the end of an extended grid", "results version",
+                              "commit"], rows)
+    meant = paragraph("*Commit* is that with which the tables came into this repository; the program was of that time. A + means that the program had changes which came "
+                      "after this commit. `results version` is the program's number for what results mean.")
     listed_edges = ["The tuned values at the end of their grids, where the best ones may lie beyond (eta cannot exceed 1):\n\n" + "\n".join(at_edge)] if at_edge else []
-    return "\n\n".join([table, *listed_edges, *itertools.chain(*map(short_budgets, budgets))])
+    return "\n\n".join([table, meant, *listed_edges, *itertools.chain(*map(short_budgets, budgets))])
 
 
 # ---- pairs compared before the budget ----

@@ -6,11 +6,10 @@ import pathlib
 import shutil
 import subprocess
 
-from conjecture_study import results
+from conjecture_study import contrasts, results
 from conjecture_study.answer import Agreement, listed, paragraph, words_of
 
 SCRIPT = pathlib.Path(__file__).resolve().parent / "mixed.R"
-DECIDED_BY_TESTS = "", results.OF_SLOPE_TEST, "the interval contains zero"
 
 
 def path_of(folder, budget):
@@ -48,7 +47,7 @@ def key(line):
 
 def beside(primary, mixed):
     """Returns a line of the primary analysis with the numbers of the mixed model. What excludes a claim for other reasons than a test still does."""
-    kept = primary["why"] if primary["why"] not in DECIDED_BY_TESTS else ""
+    kept = primary["why"] if primary["why"] not in contrasts.DECIDED_BY_TESTS else ""
     return {**primary, **mixed, "p_holm": mixed.get("p_holm", 1.0), "why": kept}
 
 

@@ -1,9 +1,11 @@
-"""The part of docs/conjecture.md about the noise that tuning leaves in the slopes. Intervals and p-values hold for the tuned values as chosen. The two levels
-at which clients differ most are nearly one place on the axis, so what their log ratios differ by shows what another choice of tuned values does."""
+"""The noise that tuning leaves in contrasts and slopes, and the part of docs/conjecture.md about it. Tuning is one draw for each cell, so the intervals over
+the seeds hold for the tuned values as chosen. The two levels at which clients differ most are nearly one place on the axis, so what their log ratios differ
+by shows what another choice of tuned values does."""
 import math
 import statistics
+import typing
 
-from conjecture_study import results
+from conjecture_study import contrasts, limits_page as limits, results
 from conjecture_study.answer import number_of, paragraph
 
 NEAR = "1", "0"  # percentages of rows that are dealt at random, nearly one place on the axis
@@ -46,19 +48,70 @@ def root_mean_square(values):
     return math.sqrt(statistics.mean(value**2 for value in values))
 
 
-def part(budget, runs):
-    """Returns how far the log ratios of two nearly equal levels differ, and what such a difference does to a slope."""
+class Estimate(typing.NamedTuple):
+    """What tuning adds to the noise of a budget. The deviations are those of results that have one draw of tuning for each cell."""
+    same: list  # differences of the log ratios of the two near levels where tuning chose the same values for both operators
+    other: list  # and where it chose others
+    apart: float  # mean distance of the two near levels on the axis
+    contrast: float  # standard deviation of the difference of two levels
+    slope: float  # of a slope, if each level has 1/sqrt(2) of the deviation of a contrast
+    lack_of_fit: float  # of a slope, if all that the five levels deviate from a line is noise
+
+
+def lack_of_fit(levels):
+    """Returns the standard error of the slope of a line fitted to the means of the levels: what they deviate from it, with two degrees of freedom less."""
+    places, values = zip(*levels.values())
+    middle, mean = statistics.mean(places), statistics.mean(values)
+    spread = sum((x - middle)**2 for x in places)
+    slope = sum((x - middle) * (y - mean) for x, y in zip(places, values)) / spread
+    return math.sqrt(sum((y - mean - slope * (x - middle))**2 for x, y in zip(places, values)) / (len(places) - 2) / spread)
+
+
+def estimate(budget, runs):
+    """Returns the noise of tuning in a budget; None if too few blocks have run to tell."""
     means = means_of(budget.differences())
     same, other = split_by_tuning(means, tuned_values(runs))
     if not same or not other:
-        return "Too few blocks have run to tell."
-    places = [levels[NEAR[1]][0] - levels[NEAR[0]][0] for levels in means.values()]
+        return None
     size = root_mean_square(other)
-    moved = statistics.mean(deviation_of_slope(levels, size / math.sqrt(2)) for levels in means.values())
-    claims = [line for line in budget.slopes if results.verdict_of(line) != "no claim"]
-    within = sum(abs(float(line["slope"])) < 1.96 * moved for line in claims)
-    return paragraph(
-        f"The levels 1% and 0% are {statistics.mean(places):.2f} apart in log zeta^2(x\\*), so the log ratios of gaps should be nearly the same at both. Where "
-        f"tuning chose the same values, in {number_of(len(same), 'comparison')}, they differ by {root_mean_square(same):.3f} (root mean square); where it chose "
-        f"others, in {len(other)}, by {size:.2f}, and by {max(map(abs, other)):.2f} at most. If tuning did this at every level, a slope would have a standard "
-        f"deviation of about {moved:.3f} from it alone, and {within} of {number_of(len(claims), 'claim')} have slopes within 1.96 of these.")
+    return Estimate(same, other, statistics.mean(levels[NEAR[1]][0] - levels[NEAR[0]][0] for levels in means.values()), size,
+                    statistics.mean(deviation_of_slope(levels, size / math.sqrt(2)) for levels in means.values()),
+                    root_mean_square([lack_of_fit(levels) for levels in means.values()]))
+
+
+class Evidence:
+    """The results of a budget with the noise of tuning in their errors, and without it. A budget of which too little has run has no estimate, and then both
+    are the same."""
+
+    def __init__(self, budget, runs):
+        self.budget, self.noise = budget, estimate(budget, runs)
+        self.contrasts_without = contrasts.lines_of(budget)
+        self.contrasts = contrasts.lines_of(budget, self.noise.contrast) if self.noise else self.contrasts_without
+        self.noisy = contrasts.with_tuning(budget, self.noise.slope) if self.noise else budget
+        self.short = limits.short_pairs(budget)
+
+
+def part(evidence):
+    """Returns how far the log ratios of two nearly equal levels differ, what such a difference does to a slope, and what remains of the claims."""
+    budget, noise = evidence.budget, evidence.noise
+    if noise is None:
+        return "Too few blocks have run to tell."
+    tests = (("contrasts", evidence.contrasts, evidence.contrasts_without), ("slopes", evidence.noisy.slopes, budget.slopes),
+             (f"slopes, deviation {noise.lack_of_fit:.3f}", contrasts.with_tuning(budget, noise.lack_of_fit).slopes, budget.slopes))
+    rows = [[f"{pair[0]} : {pair[1]}", name, *(count_text(results.of_pair(lines, pair)) for lines in (with_noise, without))]
+            for pair in results.pairs_of(budget.slopes) for name, with_noise, without in tests]
+    said = paragraph(
+        f"The levels 1% and 0% are {noise.apart:.2f} apart in log zeta^2(x\\*), so the log ratios of gaps should be nearly the same at both. Where "
+        f"tuning chose the same values, in {number_of(len(noise.same), 'comparison')}, they differ by {root_mean_square(noise.same):.3f} (root mean square); where it "
+        f"chose others, in {len(noise.other)}, by {noise.contrast:.2f}, and by {max(map(abs, noise.other)):.2f} at most. If tuning does this at every level, it alone "
+        f"gives a contrast of two levels a standard deviation of {noise.contrast:.2f}, and a slope one of about {noise.slope:.3f}. If all that the five levels deviate "
+        f"from a line is such noise, curvature included, a slope has one of {noise.lack_of_fit:.3f} (root mean square over the groups).")
+    how = paragraph("The variance is added to the squared standard error of each result. The t test keeps its degrees of freedom, those of the seeds, although the "
+                    "variance of tuning is itself an estimate from few comparisons. Holm's rule is over the same families.")
+    return "\n\n".join([said, how, results.markdown(["pair", "tests", "with the noise of tuning", "without it"], rows)])
+
+
+def count_text(lines):
+    """Returns counts of verdicts: "9 for, 7 against, 8 open"."""
+    counted = results.counts(lines)
+    return f"{counted['for']} for, {counted['against']} against, {counted['no claim']} open"

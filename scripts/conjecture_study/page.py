@@ -3,13 +3,14 @@ the exports alone.
 
 A part of the page lies between `<!-- begin NAME -->` and `<!-- end NAME -->`. Every number and every conclusion there is computed by the rules of
 docs/conjecture-plan.md; the text outside of these marks is written by hand and has no result in it."""
+import functools
 import itertools
 import math
 import re
 
 from conjecture_study import (descriptive, figures, limits_page as limits, mixed, noise, results, robustness, rules as thumb, secondary_page as secondary, tables,
                               why_figures as why)
-from conjecture_study.answer import (answer, beside, budgets_text, feedback_counts, listed, margin_text, number_of, paragraph, picture, practice, short_answer,
+from conjecture_study.answer import (answer, beside, budgets_text, counted_text, feedback_counts, listed, margin_text, number_of, paragraph, picture, practice, short_answer,
                                      short_windows_text, title_of, words_of)
 
 SHORT = {("hard", "top-k"): "hard", ("rounding", "three-lc"): "rounding"}
@@ -23,8 +24,9 @@ class Study:
         self.blocks, self.slopes, self.between = results.results_of(folder, planned, bits)
         self.missing = [block for block in planned if block not in self.blocks]
 
+    @functools.cache
     def differences(self):
-        """Returns the lines of all paired differences, which are many."""
+        """Returns the lines of all paired differences, which are many and are read once."""
         lines = [line for block in self.blocks for line in results.read_table(self.folder / block / "differences.csv.xz")]
         return [line for line in lines if line["bits"] == self.bits]
 
@@ -79,12 +81,45 @@ def ends_text(budget):
             "side of that at 100%.")
 
 
-def slopes_part(budget):
+def contrast_cells(evidence):
+    """Returns {title: text} of a contrast, with the noise of tuning and without it, for the lines of evidence.contrasts."""
+    without = {(line["group"], line["a"], line["b"]): line for line in evidence.contrasts_without}
+
+    def cells(line):
+        seeds = without[line["group"], line["a"], line["b"]]
+        return {**results.group_cells(line), "pair": f"{line['a']} : {line['b']}", "contrast": results.signed(line["slope"]),
+                "95% interval": results.interval(line["slope_low"], line["slope_high"]), "p (Holm)": results.p_value(line), "the conjecture": results.verdict_of(line),
+                "seeds alone: interval": results.interval(seeds["slope_low"], seeds["slope_high"]), "p": results.p_value(seeds),
+                "conjecture": results.verdict_of(seeds)}
+    return cells
+
+
+def slope_cells(evidence):
+    """Returns {title: text} of a slope without the noise of tuning, as the plan has it, and with that noise."""
+    noisy = {(line["group"], line["a"], line["b"]): line for line in evidence.noisy.slopes}
+
+    def cells(line):
+        wide = noisy[line["group"], line["a"], line["b"]]
+        return {**results.slope_cells(line), "with tuning: interval": results.interval(wide["slope_low"], wide["slope_high"]), "p": results.p_value(wide),
+                "conjecture": results.verdict_of(wide)}
+    return cells
+
+
+def contrasts_part(evidence):
+    """Returns the figures and the table of the contrasts."""
+    pictures = [picture(f"contrasts-{short}-{evidence.budget.name}", f"Contrasts of {words_of(pair)} in each group, with intervals") for pair, short in SHORT.items()]
+    said = [paragraph(f"{title_of(pair)}: {counted_text(results.of_pair(evidence.contrasts, pair))}; by the seeds alone "
+                      f"{counted_text(results.of_pair(evidence.contrasts_without, pair))}.", "- ", "  ") for pair in results.pairs_of(evidence.contrasts)]
+    return "\n\n".join(["\n".join(said), *pictures, results.table(evidence.contrasts, contrast_cells(evidence))])
+
+
+def slopes_part(evidence):
+    budget = evidence.budget
     parts = [paragraph(f"{scale_text(budget)} {ends_text(budget)} {flip_text(budget.slopes, 'slope')}")]
     for pair, short in SHORT.items():
         parts += [picture(f"slopes-{short}-{budget.name}", f"Slopes of {words_of(pair)} in each group, with intervals"),
                   picture(f"ratios-{short}-{budget.name}", f"Log ratio of gaps of {words_of(pair)} against heterogeneity")]
-    return "\n\n".join(parts + [factor_table(budget), results.table(budget.slopes, results.slope_cells)])
+    return "\n\n".join(parts + [factor_table(budget), results.table(budget.slopes, slope_cells(evidence))])
 
 
 def margins_part(budget):
@@ -97,29 +132,33 @@ def margins_part(budget):
     return "\n\n".join(["\n".join(said), *pictures, results.table(budget.slopes, results.margin_cells)])
 
 
-def between_part(budget):
+def between_part(evidence):
+    budget, noisy = evidence.budget, evidence.noisy
     pictures = [picture(f"between-{short}-{budget.name}", f"Differences of slopes between feedbacks of {words_of(pair)}, with intervals")
                 for pair, short in SHORT.items()]
     said = []
     for pair in results.pairs_of(budget.slopes):
         lines = results.of_pair(budget.between, pair)
         differ, opposite = feedback_counts(lines, budget)
+        wide = feedback_counts(results.of_pair(noisy.between, pair), noisy)
         said.append(paragraph(f"{title_of(pair)}: the slopes differ by a claim in {differ} of {len(lines)} comparisons of feedbacks. In {opposite} of these "
-                              "they also have claims of opposite signs.", "- ", "  "))
+                              f"they also have claims of opposite signs. With the noise of tuning in the errors these counts are {wide[0]} and {wide[1]}.", "- ", "  "))
     return "\n\n".join(["\n".join(said), paragraph(flip_text(budget.between, "difference")), *pictures,
                         results.table(budget.between, results.between_cells)])
 
 
-def second_part(budget, primary):
+def second_part(evidence, primary):
     """Returns the second study of the same questions, at the small budget."""
+    budget = evidence.budget
     if not budget.blocks:
         return f"No block of the budget of {budget.name}% has run."
-    kinds = {"slopes": "Slopes", "ratios": "Log ratio of gaps", "margins": "Ratio of gaps at 0%", "between": "Differences of slopes between feedbacks"}
+    kinds = {"contrasts": "Contrasts", "slopes": "Slopes", "ratios": "Log ratio of gaps", "margins": "Ratio of gaps at 0%",
+             "between": "Differences of slopes between feedbacks"}
     pictures = [picture(f"{kind}-{short}-{budget.name}", f"{text} of {words_of(pair)} at the budget of {budget.name}%")
                 for kind, text in kinds.items() for pair, short in SHORT.items()]
-    tables_of_all = [results.table(budget.slopes, results.slope_cells), results.table(budget.slopes, results.margin_cells),
-                     results.table(budget.between, results.between_cells)]
-    return "\n\n".join([answer(budget), paragraph(budgets_text(budget, primary)), *pictures, factor_table(budget), *tables_of_all])
+    tables_of_all = [results.table(evidence.contrasts, contrast_cells(evidence)), results.table(budget.slopes, slope_cells(evidence)),
+                     results.table(budget.slopes, results.margin_cells), results.table(budget.between, results.between_cells)]
+    return "\n\n".join([answer(evidence), paragraph(budgets_text(budget, primary)), *pictures, factor_table(budget), *tables_of_all])
 
 
 def both_text(budget, primary, pair):
@@ -135,17 +174,19 @@ def both_text(budget, primary, pair):
 def both_directions_part(both, budgets):
     """Returns the results at bits up and down together, which are secondary, beside those at uplink bits."""
     said = [paragraph(both_text(study, primary, pair), "- ", "  ") for study, primary in zip(both, budgets) for pair in results.pairs_of(study.slopes)]
-    return "\n\n".join(["\n".join(said), results.table(both[0].slopes, results.slope_cells)])
+    return "\n\n".join([tables.NOTES["both"], "\n".join(said), results.table(both[0].slopes, results.slope_cells)])
 
 
-def draw(budget, folder):
+def draw(evidence, folder):
     """Writes the figures of one budget, none if no block has run."""
+    budget = evidence.budget
     if not budget.blocks:
         return
     differences = budget.differences()
     for pair, short in SHORT.items():
         title = f"{words_of(pair).removeprefix('the ')}, budget of {budget.name}%"
-        made = {"slopes": figures.slopes(f"Slopes: {title}", pair, budget.groups, budget.slopes),
+        made = {"contrasts": figures.contrasts(f"From 100% to 0%: {title}", pair, budget.groups, evidence.contrasts_without, evidence.contrasts),
+                "slopes": figures.slopes(f"Slopes: {title}", pair, budget.groups, budget.slopes, evidence.noisy.slopes),
                 "ratios": figures.ratios(f"Gaps: {title}", pair, budget.groups, differences),
                 "margins": figures.margins(f"The most different clients: {title}", pair, budget.groups, budget.slopes),
                 "between": figures.between(f"Feedbacks: {title}", pair, budget.groups, budget.between)}
@@ -171,19 +212,22 @@ def write(page, readme, budgets, both, others):
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.svg"):
         old.unlink()
-    for budget in budgets:
-        draw(budget, folder)
+    evidences = [noise.Evidence(budget, budget.runs()) for budget in budgets]
+    evidence, other = evidences
+    for one in evidences:
+        draw(one, folder)
     beside_core = robustness.write_figures(others["robustness"], first, folder)
     runs = first.runs()
     published = next(study for study in others["robustness"] if study.name == "robust-published")
     outside = next(study for study in others["descriptive"] if study.name == "descriptive-operators").runs()
     reasons = why.write_figures(first.folder, folder)
-    readme.write_text(filled(readme.read_text(), {"answer": short_answer(first, second)}))
+    readme.write_text(filled(readme.read_text(), {"answer": short_answer(evidence, other)}))
     parts, long_tables = tables.separated({
-        "answer": answer(first, second, robustness.answer_text(others["robustness"], first), others["networks"]), "practice": practice(first),
-        "rules": thumb.rules(first, second, runs, published, outside), "slopes": slopes_part(first), "noise": noise.part(first, runs),
-        "mixed": mixed.part(budgets), "margins": margins_part(first), "between": between_part(first), "both": both_directions_part(both, budgets),
-        "second": second_part(second, first), "secondary": secondary.ratios_part(first, runs, SHORT), "curves": secondary.curves_part(first, SHORT),
+        "answer": answer(evidence, other, robustness.answer_text(others["robustness"], first), others["networks"]), "practice": practice(evidence),
+        "rules": thumb.rules(evidence, other, runs, published, outside), "contrasts": contrasts_part(evidence),
+        "slopes": slopes_part(evidence), "noise": noise.part(evidence),
+        "mixed": mixed.part(budgets), "margins": margins_part(first), "between": between_part(evidence), "both": both_directions_part(both, budgets),
+        "second": second_part(other, first), "secondary": secondary.ratios_part(first, runs, SHORT), "curves": secondary.curves_part(first, SHORT),
         "robustness": robustness.part(others["robustness"], first, beside_core), "networks": robustness.part(others["networks"], first, []),
         "descriptive": descriptive.part(others["descriptive"], first), "why": why.part(reasons, paragraph, picture),
         "ran": limits.part(budgets, itertools.chain(*others.values()))})

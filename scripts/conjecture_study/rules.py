@@ -5,10 +5,10 @@ import statistics
 
 from conjecture_study import figures, results
 from conjecture_study.answer import WORDS, claims_turned, listed, margin_counts, number_of, paragraph
-from conjecture_study.limits_page import value_of
+from conjecture_study.contrasts import ALIKE, DIFFERENT
+from conjecture_study.limits_page import short_pairs, value_of
 
 LEVEL, METHOD = "partition.percent", "compressor.up"
-ALIKE, DIFFERENT = "100", "0"  # the percentages of rows that are dealt at random where clients are most alike and least
 TUNED = {"hard": "compressor.up.threshold", "rounding": "compressor.up.step"}
 
 
@@ -55,11 +55,13 @@ def of_mechanism(budget, runs, others):
     beside_pairs = f" Of the contractions outside of the pairs, {outside} with one local step (other seeds, not tested)." if outside else ""
     return (f"**Choose the mechanism, not the class.** Where clients differ most, {listed(shown)}. Of all four operators {WORDS[best]} had the smallest gap "
             f"at the end of its runs in {won[DIFFERENT]} of {number_of(groups[DIFFERENT], 'group')} there and in {won[ALIKE]} of {groups[ALIKE]} where "
-            f"clients are alike, with four times the tuning candidates of 3LC and Top-k.{beside_pairs} Do not infer the same for another operator of a class.")
+            f"clients are alike, with four times the tuning candidates of 3LC and Top-k, whose code and k were fixed, so this may come from tuning."
+            f"{beside_pairs} Do not infer the same for another operator of a class.")
 
 
-def of_feedback(budget, second, runs):
-    opposite = sum(results.sign_depends(line, budget.slopes) for line in budget.between)
+def of_feedback(evidence, second, runs):
+    budget, noisy = evidence.budget, evidence.noisy
+    opposite, opposite_noisy = (sum(results.sign_depends(line, study.slopes) for line in study.between) for study in (budget, noisy))
     by_rest = {}
     for (level, group, method), gap in gaps_of(runs).items():
         labels = dict(zip(results.FACTORS.values(), group))
@@ -69,12 +71,20 @@ def of_feedback(budget, second, runs):
     best = [min(found, key=found.get) for found in by_rest.values()]
     counts = listed([f"{title} in {best.count(name)}" for name, title in figures.FEEDBACKS.items()])
     turned = ""
-    if second.blocks:
-        opposed, _ = claims_turned(second, budget)
-        turned = f" At a budget of {second.name}% the claim of {opposed} of {number_of(len(second.slopes), 'group')} is the opposite of that at {budget.name}%."
-    return (f"**Do not carry a result from one feedback or budget to another.** In {opposite} of {len(budget.between)} comparisons of two feedbacks the slopes have claims "
-            f"of opposite signs. With the threshold and the most different clients the smallest gap was reached with {counts} of "
-            f"{number_of(len(by_rest), 'setting')} of the other factors, with three times the tuning candidates for EControl.{turned}")
+    if second.budget.blocks:
+        (by_seeds, _), (opposed, _) = claims_turned(second.budget, budget), claims_turned(second.noisy, noisy)
+        turned = (f" At a budget of {second.budget.name}% the claim of {opposed} of {number_of(len(second.budget.slopes), 'group')} is the opposite of that at "
+                  f"{budget.name}% ({by_seeds} by the seeds alone).")
+    return (f"**Do not carry a result from one feedback or budget to another.** In {opposite_noisy} of {len(budget.between)} comparisons of two feedbacks the slopes have "
+            f"claims of opposite signs, with the noise of tuning in their errors ({opposite} by the seeds alone). With the threshold and the most different clients the "
+            f"smallest gap was reached with {counts} of {number_of(len(by_rest), 'setting')} of the other factors, with three times the tuning candidates for "
+            f"EControl.{turned}")
+
+
+def in_gradients(run):
+    """Returns a run's threshold or grid step in units of the gradient times L: updates are compressed, and an update of one step is the gradient times the step
+    size."""
+    return float(f"{value_of(run[TUNED[run[METHOD]]]) / value_of(run['local.learning_rate']):.9g}")
 
 
 def changed_text(runs):
@@ -82,15 +92,16 @@ def changed_text(runs):
     cells = {}
     for run in runs:
         values = cells.setdefault((run[METHOD], *(run[key] for key in results.FACTORS.values())), ({}, set()))
-        values[0][run[LEVEL]] = run[TUNED.get(run[METHOD], LEVEL)]
+        values[0][run[LEVEL]] = in_gradients(run) if run[METHOD] in TUNED else None
         values[1].add(run["local.learning_rate"])
     absolute = [found for cell, (found, _) in cells.items() if cell[0] in TUNED]
     rates = [sum(len(values[1]) > 1 for cell, values in cells.items() if (cell[0] in TUNED) == is_absolute) for is_absolute in (True, False)]
-    ends = [(value_of(found[ALIKE]), value_of(found[DIFFERENT])) for found in absolute if {ALIKE, DIFFERENT} <= set(found)]
-    return (f"The best threshold or grid step, in units of the gradient, was not the same at all levels of heterogeneity in "
-            f"{sum(len(set(found.values())) > 1 for found in absolute)} of {number_of(len(absolute), 'cell')}, with no common direction: from 100% to 0% it "
-            f"grew in {sum(high > low for low, high in ends)} and shrank in {sum(high < low for low, high in ends)}. The best step size changed in {rates[0]} of "
-            f"them and in {rates[1]} of {len(cells) - len(absolute)} of the contractions.")
+    ends = [(found[ALIKE], found[DIFFERENT]) for found in absolute if {ALIKE, DIFFERENT} <= set(found)]
+    return (f"The best threshold or grid step, divided by the chosen step size of its cell and so in units of the gradient (with ten local steps, of "
+            f"their sum), was not the same at all levels of heterogeneity "
+            f"in {sum(len(set(found.values())) > 1 for found in absolute)} of {number_of(len(absolute), 'cell')}. From 100% to 0% it grew in "
+            f"{sum(high > low for low, high in ends)} and shrank in {sum(high < low for low, high in ends)}. The best step size changed in {rates[0]} of them and in "
+            f"{rates[1]} of {len(cells) - len(absolute)} of the contractions.")
 
 
 def core_of(budget, lines):
@@ -102,19 +113,23 @@ def core_of(budget, lines):
     return [line for line in budget.slopes if place(line) in places and results.settings_of(line["group"])["local.steps"] == "1"]
 
 
+def published_text(budget, published):
+    """Returns what the published, untuned threshold did where clients differ most."""
+    lines = [line for line in published.slopes if line["margin"]]
+    worst = max((line for line in lines if line["difference"]), key=lambda line: float(line["difference"]))
+    tuned, (_, short, cells) = core_of(budget, lines), short_pairs(published)
+    capped = " (or more: runs of it are capped at f(x_0) - f\\*)" if worst["capped_there"] else ""
+    return (f"The published threshold 1/(2 sqrt(k)), untuned, ended at up to {math.exp(float(worst['difference'])):.3g} times{capped} the gap of Top-k where "
+            f"clients differ most, and was worse by more than the margin in {margin_counts(lines)['worse']} of {number_of(len(lines), 'group')}; the tuned "
+            f"one, with other seeds, in {margin_counts(tuned)['worse']} of these {len(tuned)}. In {len(short)} of {number_of(cells, 'cell')} of the published one a run "
+            "ended before it had sent 95% of the budget. ")
+
+
 def of_tuning(budget, runs, published):
-    text = "**Tune a threshold for the clients at hand.** "
-    if published.blocks:
-        lines = [line for line in published.slopes if line["margin"]]
-        worst = max((line for line in lines if line["difference"]), key=lambda line: float(line["difference"]))
-        tuned = core_of(budget, lines)
-        capped = " (or more: runs of it are capped at f(x_0) - f\\*)" if worst["capped_there"] else ""
-        text += (f"The published threshold 1/(2 sqrt(k)), untuned, ended at up to {math.exp(float(worst['difference'])):.0f} times{capped} the gap of Top-k where "
-                 f"clients differ most, and was worse by more than the margin in {margin_counts(lines)['worse']} of {number_of(len(lines), 'group')}; the tuned "
-                 f"one, with other seeds, in {margin_counts(tuned)['worse']} of these {len(tuned)}. ")
-    return text + changed_text(runs)
+    return f"**Tune a threshold for the clients at hand.** {published_text(budget, published) if published.blocks else ''}{changed_text(runs)}"
 
 
-def rules(budget, second, runs, published, others):
-    texts = of_mechanism(budget, runs, others), of_feedback(budget, second, runs), of_tuning(budget, runs, published)
+def rules(evidence, second, runs, published, others):
+    budget = evidence.budget
+    texts = of_mechanism(budget, runs, others), of_feedback(evidence, second, runs), of_tuning(budget, runs, published)
     return "\n".join(paragraph(text, f"{i}. ", "   ") for i, text in enumerate(texts, 1))

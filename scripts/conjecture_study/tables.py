@@ -7,7 +7,9 @@ import re
 MOVED = {"mixed": ("Mixed model", 11), "secondary": ("Rounds and total error", 11), "curves": ("Whole curves", 11), "both": ("Bits up and down", 11),
          "second": ("Budget of 1%", 11), "robustness": ("", 0), "networks": ("", 11)}
 # What a table shows, by a title of one of its columns.
-KINDS = {"difference of slopes": "differences between feedbacks", "slope": "slopes"}
+KINDS = {"difference of slopes": "differences between feedbacks", "contrast": "contrasts", "slope": "slopes"}
+# What has to be said beside a table that moves.
+NOTES = {"both": "Step sizes, thresholds and grid steps were tuned for uplink bits, and runs end by them. Nothing was tuned for bits in both directions."}
 MOST_DIFFERENT = "the most different clients"
 TABLE = re.compile(r"^\|.*(?:\n\|.*)*", re.MULTILINE)
 
@@ -44,7 +46,7 @@ def separated(parts):
             if not text.startswith("|") or stays(text, longest):
                 return text
             title = ": ".join(filter(None, [heading, kind_of(text.splitlines()[0])]))
-            sections.append(f"## {title}\n\n{text}")
+            sections.append("\n\n".join([f"## {title}", *([NOTES[name]] if name in NOTES else []), text]))
             return f"Tables: [{title}](conjecture-tables.md#{anchor_of(title)})."
 
         linked = re.sub(f"^###.*|{TABLE.pattern}", moved, content, flags=re.MULTILINE)

@@ -31,7 +31,7 @@ RunRecord damaged_test_record(std::uint64_t number) {
   record.bits_up = 1000 * number;
   record.train_loss = 0.25 + 0.01 * static_cast<double>(number);
   record.checksum = "523e35e99f479bdd";
-  record.scenario = std::string("results_version = ") + std::to_string(kResultsVersion) + "\nname = \"small\"\nrounds = 40\n";
+  record.scenario = std::string("results_version = ") + std::to_string(kLeastResultsVersion) + "\nname = \"small\"\nrounds = 40\n";
   record.parameters = 112;
   record.f_star = 0.1;
   record.axes = {{"compressor.up", number % 2 == 0 ? "top" : "hard"}};

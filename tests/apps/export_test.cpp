@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kScenario = "results_version = " + std::to_string(kResultsVersion) + "\nname = \"plain\"\nrounds = 1\n";
+const std::string kScenario = "results_version = " + std::to_string(kLeastResultsVersion) + "\nname = \"plain\"\nrounds = 1\n";
 
 class ExportTest : public ::testing::Test {
  protected:
@@ -144,7 +144,7 @@ TEST_F(ExportTest, RunsCsvByteForByte) {
             "compressor.up,axis.rounds,split_hash,configuration\n"
             "ff01,plain,1,done,1,1280,32000,0.1,1e-09,,,,c0de,1.25,\"top-1%, \"\"exact\"\"\",,5a5a,"
             "\"{\"\"name\"\":\"\"plain\"\",\"\"results_version\"\":" +
-                std::to_string(kResultsVersion) +
+                std::to_string(kLeastResultsVersion) +
                 ",\"\"rounds\"\":1}\"\n"
                 "0a02,plain,2,diverged,0,0,0,inf,,,,,,2.5,none,7,,\n");
 }
@@ -157,7 +157,7 @@ TEST_F(ExportTest, RunsJsonByteForByte) {
             "\"train_loss\":0.1,\"f_gap\":1e-09,\"test_accuracy\":null,\"total_error\":null,\"zeta_sq\":null,\"checksum\":\"c0de\","
             "\"seconds\":1.25,\"compressor.up\":\"top-1%, \\\"exact\\\"\",\"axis.rounds\":null,\"split_hash\":\"5a5a\","
             "\"configuration\":{\"name\":\"plain\",\"results_version\":" +
-                std::to_string(kResultsVersion) +
+                std::to_string(kLeastResultsVersion) +
                 ",\"rounds\":1}},\n"
                 "{\"run\":\"0a02\",\"name\":\"plain\",\"seed\":2,\"status\":\"diverged\",\"rounds\":0,\"bits_up\":0,\"bits_down\":0,"
                 "\"train_loss\":1e999,\"f_gap\":null,\"test_accuracy\":null,\"total_error\":null,\"zeta_sq\":null,\"checksum\":\"\","

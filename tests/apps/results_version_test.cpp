@@ -33,24 +33,45 @@ std::string refusal(const std::string& text) {
 
 TEST(ResultsVersion, StandsInTheResolvedScenarioAndInItsHash) {
   const std::string text = to_toml(parse_scenario(kFile, "f.toml"));
-  EXPECT_TRUE(text.starts_with(key_line(kResultsVersion))) << text;
-  EXPECT_EQ(results_version_of(text), kResultsVersion);
+  EXPECT_TRUE(text.starts_with(key_line(kLeastResultsVersion))) << text;
+  EXPECT_EQ(results_version_of(text), kLeastResultsVersion);
   EXPECT_EQ(to_toml(parse_scenario(text, "again.toml")), text);
-  EXPECT_EQ(to_toml(parse_scenario(key_line(kResultsVersion) + kFile, "f.toml")), text);
-  const std::string before = text.substr(key_line(kResultsVersion).size());
+  EXPECT_EQ(to_toml(parse_scenario(key_line(kLeastResultsVersion) + kFile, "f.toml")), text);
+  const std::string before = text.substr(key_line(kLeastResultsVersion).size());
   EXPECT_EQ(results_version_of(before), 1);
-  EXPECT_EQ(results_version_of(""), kResultsVersion) << "nothing is said";
+  EXPECT_EQ(results_version_of(""), kLeastResultsVersion) << "nothing is said";
   EXPECT_EQ(results_version_of("name = \"x\"\n" + key_line(7) + "\n[data]\n"), 7);
   EXPECT_EQ(results_version_of("name = \"x\"\n\n[data]\n" + key_line(7)), 1) << "a key of a table is another key";
   EXPECT_NE(hash_of_text(before), hash_of_text(text));
 }
 
+// A correction that moves the results of some scenarios raises the number of these alone.
+TEST(ResultsVersion, OnlyScenariosThatACorrectionTouchesHaveItsNumber) {
+  const auto number_of = [](const std::string& more) {
+    return results_version_of(to_toml(parse_scenario(std::string(kFile) + more, "f.toml")));
+  };
+  EXPECT_EQ(number_of(""), 2);
+  EXPECT_EQ(number_of("[compressor.up]\nkind = 'top_k'\nk = 3\n[feedback.up]\nkind = 'clag'\n"), 2);
+  EXPECT_EQ(number_of("[compressor.up]\nkind = 'terngrad'\n"), 3);
+  EXPECT_EQ(number_of("[compressor.up]\nkind = 'accordion'\ncritical = { kind = 'terngrad' }\notherwise = { kind = 'terngrad' }\n"), 3);
+  EXPECT_EQ(number_of("[feedback.up]\nkind = 'three_pc'\nvariant = 'lag'\n"), 3);
+  EXPECT_EQ(number_of("[feedback.up]\nkind = 'clag'\n"), 3) << "the identity";
+  const std::string tern = std::string(kFile) + "[compressor.up]\nkind = 'terngrad'\n";
+  EXPECT_THAT(refusal(key_line(2) + tern), HasSubstr("results_version: is 2, and this fedbits gives other results, those of 3"));
+  EXPECT_EQ(refusal(key_line(3) + tern), "");
+  EXPECT_THAT(refusal(key_line(3) + kFile), HasSubstr("results_version: is 3"));
+  std::vector<RunRecord> records(2);
+  records[0].scenario = to_toml(parse_scenario(kFile, "f.toml"));
+  records[1].scenario = key_line(2) + to_toml(parse_scenario(tern, "f.toml")).substr(key_line(3).size());
+  EXPECT_EQ(remove_other_results(records), (ResultsVersions{{2, 1}}));
+}
+
 TEST(ResultsVersion, AnotherNumberIsRefusedWithTheWayOut) {
-  const std::string why = refusal(key_line(kResultsVersion - 1) + kFile);
+  const std::string why = refusal(key_line(kLeastResultsVersion - 1) + kFile);
   EXPECT_THAT(why, HasSubstr("f.toml:1:"));
-  EXPECT_THAT(why, HasSubstr("results_version: is " + std::to_string(kResultsVersion - 1) + ", and this fedbits gives other results"));
+  EXPECT_THAT(why, HasSubstr("results_version: is " + std::to_string(kLeastResultsVersion - 1) + ", and this fedbits gives other results"));
   EXPECT_THAT(why, HasSubstr("drop the line"));
-  EXPECT_THAT(refusal(std::string("results_version = 'two'\n") + kFile), HasSubstr("must be the integer"));
+  EXPECT_THAT(refusal(std::string("results_version = 'two'\n") + kFile), HasSubstr("must be an integer"));
 }
 
 // Counts the lines of runs.csv for each value of the column; cells before it have no commas.
@@ -78,7 +99,7 @@ class OldResultsTest : public test::StudyTest {
     RunStore target = RunStore::open(folder_ / to, RunStore::Mode::create);
     for (RunRecord record : source.list()) {
       const std::vector<RoundRow> rows = source.rows(record.run);
-      record.scenario = record.scenario.substr(key_line(kResultsVersion).size());
+      record.scenario = record.scenario.substr(key_line(kLeastResultsVersion).size());
       record.run = "00000" + record.run.substr(5);
       record.train_loss = 1e6;
       target.append(record, rows);
@@ -112,7 +133,7 @@ TEST_F(OldResultsTest, AreRepeatedAndNeverPooled) {
   const Outcome exported_all = fedbits({"export", "mixed", "--all-results", "--runs", "all.csv"});
   EXPECT_EQ(exported_all.code, 0) << exported_all.err;
   const std::string all = read("all.csv");
-  EXPECT_EQ(versions_in(all), (std::map<std::string, std::size_t>{{"1", 6u}, {std::to_string(kResultsVersion), 6u}})) << all;
+  EXPECT_EQ(versions_in(all), (std::map<std::string, std::size_t>{{"1", 6u}, {std::to_string(kLeastResultsVersion), 6u}})) << all;
   EXPECT_THAT(fedbits({"export", "mixed", "--runs", "r.csv"}).err, HasSubstr("6 runs with results_version 1 left out"));
 }
 
@@ -128,7 +149,7 @@ TEST_F(OldResultsTest, MergeLeavesThemAndExplainSaysSo) {
   const RunStore old = RunStore::open(folder_ / "old", RunStore::Mode::read);
   EXPECT_THAT(fedbits({"explain", old.list()[0].run, "--out", "old"}).out, HasSubstr("1; this fedbits has"));
   const Outcome explained = fedbits({"explain", RunStore::open(folder_ / "out", RunStore::Mode::read).list()[0].run, "--out", "out"});
-  EXPECT_THAT(explained.out, HasSubstr("\n" + key_line(kResultsVersion)));
+  EXPECT_THAT(explained.out, HasSubstr("\n" + key_line(kLeastResultsVersion)));
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ TEST(SplitText, SaysWhatEachClientHolds) {
   const std::vector<std::string> lines = lines_of(split_of({{0, 1, 2, 3, 4}, {5, 6, 7, 8, 9}}, label, 3));
   ASSERT_EQ(lines.size(), 6u);
   EXPECT_THAT(lines[0], HasSubstr("data seed 3: 2 clients, 5 to 5 rows (median 5)"));
-  EXPECT_EQ(lines[1], "mean EMD 0.60, mean label entropy 0.76 of 1.58 bits");
+  EXPECT_EQ(lines[1], "mean EMD 0.60, mean label entropy 0.76 of 1.58 bits, mean sum q^2 0.680");
   EXPECT_EQ(lines[4], "     0        5 ██████████  0.60  0.00  ██ ·· ·· ");
   EXPECT_EQ(lines[5], "     1        5 ██████████  0.60  1.52  ▓▓ ▒▒ ▓▓ ");
 }

@@ -40,7 +40,7 @@ TEST_F(SuggestTest, MeasuresTheThresholdThatSendsAsManyBits) {
   write_small("[feedback.up]\nkind = 'ef14'\n");
   const Outcome outcome = fedbits({"suggest", "small.toml", "--k", "9", "--measure", "5"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("measured: sends as many bits as Top-k"));
+  EXPECT_THAT(outcome.out, HasSubstr(": sends as many bits as Top-k"));
   EXPECT_THAT(outcome.out, HasSubstr("equal worst cases, if clients are alike"));
   const std::string mark = "in a scenario:  ";
   const std::string part = outcome.out.substr(outcome.out.find(mark) + mark.size());
@@ -53,6 +53,27 @@ TEST_F(SuggestTest, MeasuresTheThresholdThatSendsAsManyBits) {
   const double top = bits("{ kind = 'top_k', k = 9 }"), hard = bits(part);
   ASSERT_GT(top, 0);
   EXPECT_NEAR(hard / top, 1, 0.05) << part;
+}
+
+// The unit of the scenario decides what a threshold means: for updates only a measured one is offered, and "lambda" is for steps alone.
+TEST_F(SuggestTest, NamesTheUnitOfTheScenario) {
+  const auto asked = [this](const std::string& local, const std::string& unit, const std::vector<std::string>& more) {
+    write_small("[feedback.up]\nkind = 'ef14'\n[local]\n" + local + "\n[compressor.up]\nkind = 'top_k'\nk = 9\n" + unit);
+    std::vector<std::string> arguments = {"suggest", "small.toml", "--k", "9"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome outcome = fedbits(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out;
+  };
+  const std::string sgd = "kind = 'sgd'\nsteps = 5\nbatch = 10\nlearning_rate = 0.1", gradient = "kind = 'gradient'\nlearning_rate = 0.1";
+  const std::string none = asked(sgd, "", {});
+  EXPECT_THAT(none, HasSubstr("none of these numbers is a threshold for them"));
+  EXPECT_THAT(none, testing::Not(HasSubstr("on steps")));
+  const std::string measured = asked(sgd, "", {"--measure", "5"});
+  EXPECT_THAT(measured, HasSubstr("measured on updates (unit = \"update\")"));
+  EXPECT_THAT(measured, testing::Not(HasSubstr("rule = \"lambda\"")));
+  EXPECT_THAT(asked(gradient, "unit = 'gradient'", {}), HasSubstr("# for gradients (unit = \"gradient\")"));
+  EXPECT_THAT(asked(gradient, "unit = 'step'", {"--measure", "5"}), HasSubstr("lambda = "));
 }
 
 TEST_F(SuggestTest, SaysWhatIsMissingOrWrong) {

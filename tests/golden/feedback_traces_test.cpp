@@ -490,6 +490,41 @@ class ThreePointCompressors : public testing::TestWithParam<ThreePoint> {
   int special_ = 0, ordinary_ = 0, coarse_ = 0;
 };
 
+// At zeta = 1 the round after a sent one is a tie, in which the client is silent: h and the last gradient are the same vector, which the
+// reference holds once. h - g + g differs from it in the last bits, which must not decide.
+TEST(ThreePointTies, RoundingDoesNotDecideThem) {
+  ScenarioText s = problem("kind = 'three_pc'\nvariant = 'lag'\nzeta = 1");
+  s.rounds = 1000;
+  s.up = "kind = 'identity'";
+  s.local = "kind = 'gradient'\nlearning_rate = 0.1";
+  for (const std::string up : {"kind = 'identity'", "kind = 'top_k'\nratio = 1.0"}) {
+    s.up = up;
+    if (up != "kind = 'identity'") s.feedback = "kind = 'three_pc'\nvariant = 'clag'\nzeta = 1";
+    OneRun<double> run(s.str());
+    const ClientGradients gradient(run);
+    std::vector<Vector> h = zeros(), y = zeros();
+    int sent = 0, ties = 0;
+    for (std::uint32_t r = 1; r <= 30; ++r) {
+      const Vector at = run.model();
+      run.play(r, r);
+      for (std::uint32_t i = 0; i < kClients; ++i) {
+        const Vector fresh = gradient(at, i);
+        const double change = distance_sq(fresh, h[i]), moved = distance_sq(fresh, y[i]);
+        const bool is_lazy = r > 1 && change <= moved;
+        ties += r > 1 && change == moved ? 1 : 0;
+        EXPECT_EQ(run->runner().payload(0, i)->silent, is_lazy) << up << ", client " << i << ", round " << r;
+        if (!is_lazy) h[i] = fresh, ++sent;
+        y[i] = fresh;
+      }
+    }
+    EXPECT_GE(ties, static_cast<int>(10 * kClients)) << "every round after a sent one";
+    EXPECT_GT(sent, static_cast<int>(5 * kClients));
+    run.play(31, 1000);
+    for (std::uint32_t i = 0; i < kClients; ++i)
+      EXPECT_LE(relative_distance(state_of(run, "shift", i), gradient(run.model(), i)), 1e-6) << "h follows what was sent";
+  }
+}
+
 TEST_P(ThreePointCompressors, FollowThePublishedForm) {
   constexpr double kSmallStep = 0.1;
   ScenarioText s = problem("kind = 'three_pc'\n" + GetParam().feedback);

@@ -18,7 +18,7 @@ sys.dont_write_bytecode = True
 SOURCE = pathlib.Path(sys.argv[1]).resolve()
 sys.path.insert(0, str(SOURCE / "scripts"))
 import conjecture
-from conjecture_study import answer, descriptive, limits_page as limits, noise, page as study_page, results, robustness, rules, secondary
+from conjecture_study import answer, contrasts, descriptive, limits_page as limits, noise, page as study_page, results, robustness, rules, secondary, student
 from conjecture_study.answer import Agreement
 
 PAGE, TABLES, FIGURES, RESULTS = "docs/conjecture.md", "docs/conjecture-tables.md", "docs/conjecture/figures", "docs/conjecture/results"
@@ -240,6 +240,98 @@ def check_noise():
     print("the noise of tuning is told from that of the seeds")
 
 
+def check_student():
+    """Compares p-values of Student's t with those that fedbits exported, and quantiles with those of tables."""
+    lines = [line for line in conjecture.exported(SOURCE, "5").slopes + conjecture.exported(SOURCE, "network-core").slopes if float(line["p"]) > 1e-60]
+    for line in lines:
+        freedom = int(line["seeds"]) - 1
+        error = (float(line["slope_high"]) - float(line["slope_low"])) / 2 / student.quantile(freedom)
+        ours = student.two_sided_p(float(line["slope"]) / error, freedom)
+        assert abs(ours - float(line["p"])) <= 1e-9 * float(line["p"]), (ours, line)
+    for freedom, level, expected in ((29, 0.05, 2.045229642), (9, 0.05, 2.262157163), (2, 0.05, 4.302652730), (10, 0.01, 3.169272673), (1, 0.5, 1.0)):
+        assert abs(student.quantile(freedom, level) - expected) < 1e-8, (freedom, level, student.quantile(freedom, level))
+    assert student.two_sided_p(0, 5) == 1.0
+    print(f"{len(lines)} p-values of Student's t are those of fedbits")
+
+
+class Contrasted:
+    """A made-up study of two groups, whose contrasts over four seeds are known."""
+    seeds = {"ef14": (-1.0, -1.2, -0.8, -1.0), "ef21": (0.3, -0.3, 0.5, -0.1)}
+
+    def __init__(self, why="the interval contains zero"):
+        self.slopes = [{**line(group(feedback, "1"), 9, why=why), "slope_low": "8", "slope_high": "10", "p": "1", "seeds": "4"} for feedback in self.seeds]
+        self.between = [{**line(group("ef14", "1"), -1), "slope_low": "-1.5", "slope_high": "-0.5", "p": "1", "seeds": "4", "other_group": group("ef21", "1")}]
+
+    def differences(self):
+        level = lambda name, seed, value: {"group": group(name, "1"), "a": "hard", "b": "top-k", "seed": seed, **value}
+        return [level(name, seed, ends) for name, values in self.seeds.items() for seed, value in enumerate(values)
+                for ends in ({"level": "100", "difference": "0.5"}, {"level": "10", "difference": "7"}, {"level": "0", "difference": str(0.5 + value)})] \
+            + [level("ef14", 9, {"level": "0", "difference": "100"})]  # a seed without its other end
+
+
+def check_contrasts():
+    """Checks contrasts and the variance of tuning on a made-up study: means, errors, t tests and Holm's rule by hand."""
+    study = Contrasted()
+    for deviation in (0.0, 0.3):
+        made = contrasts.lines_of(study, deviation)
+        ps = []
+        for found, values in zip(made, study.seeds.values()):
+            error = math.sqrt(statistics.variance(values) / 4 + deviation**2)
+            assert abs(float(found["slope"]) - statistics.mean(values)) < 1e-12, found
+            assert abs(float(found["slope_high"]) - statistics.mean(values) - 3.182446305 * error) < 1e-8, found
+            ps.append(student.two_sided_p(statistics.mean(values) / error, 3))
+        assert [found["p_holm"] for found in made] == results.holm_adjusted(ps) and ps[0] < ps[1], made
+        assert [results.verdict_of(found) for found in made] == ["for" if deviation == 0 else "no claim", "no claim"], made
+    assert {results.verdict_of(found) for found in contrasts.lines_of(Contrasted("3 evaluations in a window"))} == {"no claim"}, "no claim for other reasons"
+    wide = contrasts.with_tuning(study, 0.4)
+    for lines, others, deviation in ((study.slopes, wide.slopes, 0.4), (study.between, wide.between, 0.4 * math.sqrt(2))):
+        for one, other in zip(lines, others):
+            halves = [(float(found["slope_high"]) - float(found["slope_low"])) / 2 / 3.182446305 for found in (one, other)]
+            assert abs(halves[1] - math.hypot(halves[0], deviation)) < 1e-8 and float(other["slope"]) == float(one["slope"]), (one, other)
+    assert study.slopes[0]["slope_high"] == "10", "the study itself stays as it is"
+    assert contrasts.same_verdicts(study.slopes, study.slopes) == 2 and contrasts.same_verdicts(contrasts.lines_of(study), study.slopes) == 1
+    levels = {"a": (0.0, 0.0), "b": (1.0, 1.0), "c": (2.0, 0.0)}  # deviations of 1/3, 2/3 and 1/3 from a level line, sum of squares 2/3 over 1 degree
+    assert abs(noise.lack_of_fit(levels) - math.sqrt(2 / 3 / 2)) < 1e-12, noise.lack_of_fit(levels)
+    first = conjecture.exported(SOURCE, "5")
+    again = contrasts.with_tuning(first, 0.0)
+    for one, other in zip(first.slopes + first.between, again.slopes + again.between):
+        assert results.verdict_of(one) == results.verdict_of(other) and abs(float(one["p_holm"]) - float(other["p_holm"])) <= 1e-9 * float(one["p_holm"]), (one, other)
+    print("contrasts and the variance of tuning are those by hand")
+
+
+def check_answer():
+    """Checks that the counts of the answer are those of its tests, EF14 apart, and the sentences that depend on them."""
+    first = conjecture.exported(SOURCE, "5")
+    evidence = noise.Evidence(first, first.runs())
+    for pair in results.pairs_of(first.slopes):
+        rows = [row for row in answer.counts_table(evidence).splitlines() if row.startswith(f"| {pair[0]} :")]
+        numbers = [[[int(count) for count in cell.split(" / ")] for cell in row.strip("| ").split(" | ")[3:]] for row in rows]
+        assert len(rows) == 3 and [[sum(two) for two in zip(*cells)] for cells in zip(*numbers[:2])] == numbers[2], rows
+        assert numbers[2][3] == list(results.counts(results.of_pair(first.slopes, pair)).values()), rows
+        of_ef14 = [one for one in results.of_pair(evidence.contrasts, pair) if "feedback.up=ef14" in one["group"]]
+        assert len(of_ef14) == 8 and numbers[0][0] == list(results.counts(of_ef14).values()), rows
+    groups, short, total = evidence.short
+    assert total == 5 * len(first.slopes) == 240 and len(short) >= len(groups) == len({at for at in groups}) > 0, (len(short), len(groups), total)
+    kept = [one for one in first.slopes if (one["group"], (one["a"], one["b"])) not in groups]
+    assert len(kept) == len(first.slopes) - len(groups)
+    text = answer.before_budget_text(evidence)
+    for pair in results.pairs_of(first.slopes):
+        counted = results.counts(results.of_pair(kept, pair))
+        assert f"({counted['for']} and {counted['against']} by the seeds alone)" in text and f"In {len(short)} of 240 cells" in text, text
+    pair = ("hard", "top-k")
+    mixed = [line(group("ef14", "1"), -1), line(group("ef14", "10"), 1), line(group("ef21", "1"), 1), line(group("ef21", "1"), -1)]
+    assert answer.changing_text(pair, mixed, 1).endswith("changed with feedback, local steps and budget by no simple rule")
+    assert "budget" not in answer.changing_text(pair, mixed, 0) and not answer.changing_text(pair, mixed[:2], 1), "a factor that separates them is a rule"
+    assert "more often lost ground" in answer.often_text(pair, mixed[1:3]) and "more often gained ground" in answer.often_text(pair, mixed[:1])
+    assert "gained as often as it lost" in answer.often_text(pair, mixed[:2]) and "neither" in answer.often_text(pair, [line(group("ef14", "1"), 1, p="0.9")])
+    figure = (SOURCE / FIGURES / "slopes-hard-5.svg").read_text().splitlines()
+    assert sum("stroke-width:1\"" in one for one in figure) == sum(one.startswith('<circle') for one in figure) == 24, "each group has both intervals"
+    versions = limits.versions_of([{"configuration": '{"results_version": 2}'}, {"configuration": "{}"}])
+    assert versions == "2 and not known", versions
+    assert set(limits.commits_of(SOURCE / RESULTS)) == {path.name for path in (SOURCE / RESULTS).iterdir() if path.is_dir()}
+    print("the answer counts what it says")
+
+
 def by_hand(study, line, level):
     """Returns the means over the seeds of a pair: the end points' difference and that of the last values at a level, and the rounds of both runs."""
     ends, last, rounds = [], [], ([], [])
@@ -295,6 +387,11 @@ def check_outside():
             for (method, steps), values in cells.items() for level, value in zip(("100", "0"), values)]
     said = rules.changed_text(runs)
     assert "in 3 of 4 cells" in said and "it grew in 2 and shrank in 1" in said, said
+    for run in runs:  # all updates of the level 0% are of a step four times as large, so the thresholds in units of the gradient are a quarter
+        run["local.learning_rate"] = "2.0*(2/L)" if run["partition.percent"] == "0" else "1/L"
+    assert rules.in_gradients(runs[1]) == 0.048 and rules.in_gradients(runs[0]) == 0.048, runs[:2]
+    said = rules.changed_text(runs)
+    assert "in 2 of 4 cells" in said and "it grew in 0 and shrank in 2" in said and "in units of the gradient" in said, said
     first, published = conjecture.exported(SOURCE, "5"), conjecture.exported(SOURCE, "robust-published")
     tuned = rules.core_of(first, published.slopes)
     assert len(tuned) == len(published.slopes) == 12 and {results.settings_of(line["group"])["local.steps"] for line in tuned} == {"1"}
@@ -325,6 +422,9 @@ def check_trends():
 check_page()
 check_whole()
 check_noise()
+check_student()
+check_contrasts()
+check_answer()
 check_ends()
 check_capped()
 check_outside()

@@ -63,7 +63,7 @@ key    = "partition.percent"
 values = [100, 0]
 [[sweep.axis]]
 key    = "compressor.up"
-values = [{ label = "top-k", kind = "top_k", k = 4 }, { label = "hard", kind = "hard_threshold", threshold = 0.04, rule = "lambda" },
+values = [{ label = "top-k", kind = "top_k", k = 4 }, { label = "hard", kind = "hard_threshold", threshold = 0.04, rule = "threshold" },
           { label = "three-lc", kind = "three_lc" }]
 """
 

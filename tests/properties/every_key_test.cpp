@@ -4,7 +4,8 @@
 // set to other valid values in scenarios in which it can matter; one of them must change the final model, a row, the bits, the split or a
 // resolved constant. The scenario of a feedback or a local update contains the parts that it needs (tests/support/fitting.hpp). A key
 // without an effect there is tried with each choice and switch of its part, and then on other problems (surroundings()). kContexts lists
-// the settings for keys for which that is not enough. A new key without any effect fails here.
+// the settings for keys for which that is not enough. A new key without any effect fails here. An option of a compressor has to have an
+// effect, or to be refused, in every unit of its input.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -156,9 +157,34 @@ class EveryKey : public testing::Test {
       Settings base = about_part;
       base.insert(base.end(), around.begin(), around.end());
       base.insert(base.end(), beside.begin(), beside.end());
-      if (changes(key, base, values, instead, refusal_counts, tried)) return;
+      if (!changes(key, base, values, instead, refusal_counts, tried)) continue;
+      if (key.table == "compressor.up" && !key.part.empty()) check_units(key, base, values, instead);
+      return;
     }
     ADD_FAILURE() << key.text() << ": no value changes anything:" << tried;
+  }
+
+  // Checks a compressor's option that has an effect in one unit in all units: a value that is accepted in a unit has to change something
+  // there.
+  void check_units(const Key& key, const Settings& base, const Settings& values, const Context* instead) {
+    static const std::vector<std::pair<std::string, Settings>> kUnits = {
+        {"gradient", {"local={kind='gradient', batch=4, learning_rate=0.5}", "compressor.up.unit='gradient'"}},
+        {"step", {"local={kind='gradient', batch=4, learning_rate=0.5}", "compressor.up.unit='step'"}},
+        {"update", {"local={kind='sgd', batch=4, steps=2, learning_rate=0.1}", "compressor.up.unit='update'"}}};
+    for (const auto& [unit, settings] : kUnits) {
+      Settings in_unit = base;
+      std::erase_if(in_unit, [](const std::string& s) { return s.starts_with("local=") || s.starts_with("compressor.up.unit="); });
+      in_unit.insert(in_unit.end(), settings.begin(), settings.end());
+      const std::string before = outcome(in_unit);
+      if (before.starts_with("refused")) continue;
+      bool has_accepted = false, has_changed = false;
+      for (const std::string& value : values) {
+        const std::string after = outcome(with(in_unit, key, value, instead));
+        has_accepted = has_accepted || !after.starts_with("refused");
+        has_changed = has_changed || (after != before && !after.starts_with("refused"));
+      }
+      EXPECT_TRUE(has_changed || !has_accepted) << key.text() << " is accepted and changes nothing in unit \"" << unit << '"';
+    }
   }
 
   // Returns whether one of the values has an effect in this scenario. If none has, adds the attempts to `tried`.

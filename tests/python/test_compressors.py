@@ -72,7 +72,7 @@ def test_power_sgd_keeps_what_both_sides_share():
     low_rank = (RANDOM.standard_normal((48, 2)) @ RANDOM.standard_normal((2, 32))).astype(np.float32)
     errors = [np.linalg.norm(operator.compress(low_rank, round=r, memory=memory).decode() - low_rank) for r in (1, 2)]
     assert errors[1] < 1e-3 * np.linalg.norm(low_rank)
-    assert set(memory.state_dict()) == {"error", "shared"}
+    assert set(memory.state_dict()) == {"error", "shared", "round"}
 
 
 def test_a_memory_can_be_saved_and_restored():
@@ -81,6 +81,35 @@ def test_a_memory_can_be_saved_and_restored():
     two.load_state_dict(one.state_dict())
     first, second = (bytes(fedbits.TopK(k=3).compress(MATRIX, round=2, memory=memory)) for memory in (one, two))
     assert first == second
+
+
+def test_a_memory_counts_rounds():
+    """Without round= every call draws anew, the message names its round for the receiver, and a restored memory goes on counting."""
+    operator, memory, seen = fedbits.RandomK(k=10), fedbits.Memory(), set()
+    x = RANDOM.standard_normal(200).astype(np.float32)
+    for number in range(1, 101):
+        message = operator.compress(x, memory=memory)
+        assert message.round == memory.round == number
+        np.testing.assert_array_equal(operator.decode(bytes(message), x.shape, round=message.round), message.decode())
+        seen |= set(np.flatnonzero(message.decode()).tolist())
+    assert len(seen) > 190  # of 200, where 10 of them would come up again and again
+    restored = fedbits.Memory()
+    restored.load_state_dict(memory.state_dict())
+    assert bytes(operator.compress(x, memory=restored)) == bytes(operator.compress(x, memory=memory)) and memory.round == 101
+    assert operator.compress(x, round=7, memory=memory).round == memory.round == 7
+    assert operator.compress(x).round == 1
+    with pytest.raises(ValueError, match="the round of this state"):
+        restored.load_state_dict(memory.state_dict() | {"round": np.array([-1])})
+    with pytest.raises(fedbits.Error):
+        operator.compress(np.full(200, np.nan, np.float32), memory=memory)
+    assert memory.round == 7
+
+
+def test_a_tensor_of_one_number_is_sent_by_terngrad():
+    memory, sent = fedbits.Memory(), 0.0
+    for _ in range(200):
+        sent += fedbits.TernGrad().compress(np.array([0.7], np.float32), memory=memory).decode()[0]
+    assert sent == pytest.approx(140, rel=1e-5) and abs(memory.error[0]) < 1e-5
 
 
 def test_tensors_are_compressed_one_by_one():

@@ -393,6 +393,43 @@ def test_bytes_are_images(tmp_path):
     assert seen[0] == ((1, 4, 4), 2)
 
 
+def shape_of_rows(features, **options):
+    arrays = fedbits.Dataset("python_layout", features, np.arange(len(features)) % 2, **options)._arrays("train", "float64")
+    return arrays.shape, arrays.features
+
+
+def test_axes_of_images_are_recognised_or_asked_for():
+    """A channel is for images of bytes only, channels that come last are moved, and axes that may be either are asked for."""
+    pictures = np.random.default_rng(1).integers(0, 256, (6, 8, 5, 3), np.uint8)
+    shape, rows = shape_of_rows(pictures)
+    assert shape == (3, 8, 5)
+    np.testing.assert_array_equal(rows.reshape(6, *shape), pictures.transpose(0, 3, 1, 2))
+    assert shape_of_rows(pictures.astype(float) / 255)[0] == (3, 8, 5)
+    assert shape_of_rows(pictures.transpose(0, 3, 1, 2))[0] == (3, 8, 5)
+    assert shape_of_rows(np.zeros((6, 16, 8, 8)))[0] == (16, 8, 8)
+    assert shape_of_rows(np.zeros((6, 8, 5), np.uint8))[0] == (1, 8, 5)
+    assert shape_of_rows(np.zeros((6, 8, 5)))[0] == (8, 5)
+    assert shape_of_rows(np.zeros((6, 8, 5)), layout="channels_first")[0] == (1, 8, 5)
+    with pytest.raises(ValueError, match="say which axis has the channels"):
+        shape_of_rows(np.zeros((6, 3, 5, 3), np.uint8))
+    assert shape_of_rows(np.zeros((6, 3, 5, 4), np.uint8), layout="channels_last")[0] == (4, 3, 5)
+    assert shape_of_rows(np.zeros((6, 3, 5, 4), np.uint8), layout="channels_first")[0] == (3, 5, 4)
+    with pytest.raises(ValueError, match="it is for images"):
+        shape_of_rows(np.zeros((6, 3)), layout="channels_last")
+    with pytest.raises(ValueError, match="it must be 'channels_first'"):
+        shape_of_rows(pictures, layout="NHWC")
+
+
+def test_whole_targets_are_told_apart_from_classes():
+    with pytest.warns(UserWarning, match=r"targets and no classes; for classes give labels.astype\(int\)"):
+        fedbits.Dataset("python_whole", np.zeros((4, 2)), [0.0, 1.0, 1.0, 0.0])
+    assert fedbits.Dataset("python_tokens", np.array([[1, 2], [3, 4]]), [0, 1]).has_integers
+    large = fedbits.Dataset("python_tokens", np.array([[1, 2**24 + 1], [3, 4]]), [0, 1])
+    with pytest.raises(ValueError, match="above 2\\^24"):
+        large._arrays("train", "float32")
+    assert large._arrays("train", "float64").features[0, 1] == 2**24 + 1
+
+
 def test_floating_point_labels_are_targets(tmp_path):
     features, _ = two_classes(60)
     fedbits.Dataset("python_targets", features, features.sum(axis=1))
@@ -414,6 +451,23 @@ def test_floating_point_labels_are_targets(tmp_path):
 def test_wrong_arrays_are_named(make, error, text):
     with pytest.raises(error, match=text):
         make()
+
+
+class Table:
+    """What the package asks of a table of pandas."""
+
+    def __init__(self, **columns):
+        self.columns, self.dtypes = list(columns), [np.asarray(one).dtype for one in columns.values()]
+        self._values = np.array(list(columns.values()), dtype=object).T
+
+    def __array__(self, dtype=None, copy=None):
+        return self._values if dtype is None else self._values.astype(dtype)
+
+
+def test_columns_that_are_no_numbers_are_named():
+    table = Table(age=[1.0, 2.0], day=np.array(["2026-01-01", "2026-01-02"], "datetime64[ns]"), name=["a", "b"])
+    with pytest.raises(TypeError, match=r"no numbers: 'day' \(datetime64\[ns\]\), 'name'"):
+        fedbits.Dataset("python_table", table, [0, 1])
 
 
 class Columns:

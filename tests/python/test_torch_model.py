@@ -353,3 +353,39 @@ def test_what_is_wrong_in_an_evaluation_tells_what_was_called(options, error, te
     with pytest.raises(error, match=text) as raised:
         run(scenario(model={"kind": "torch_odd"}), tmp_path)
     assert any(one.startswith(f"the model 'torch_odd'.{note}(), called in the evaluation of ") for one in raised.value.__notes__)
+
+
+def test_rows_keep_their_axes_and_whole_numbers_their_type(tmp_path):
+    """Sequences [m,steps,values] reach an LSTM and a Conv1d as they are, tokens an Embedding as integers, pictures [m,H,W,3] with channels first."""
+    random = np.random.default_rng(4)
+    seen = []
+
+    class Probe(torch.nn.Module):
+        def __init__(self, inner):
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, x):
+            seen.append((tuple(x.shape[1:]), x.dtype))
+            return self.inner(x)
+
+    class Last(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cells, self.out = torch.nn.LSTM(3, 5, batch_first=True), torch.nn.Linear(5, 2)
+
+        def forward(self, x):
+            return self.out(self.cells(x)[0][:, -1])
+
+    flat = torch.nn.Flatten()
+    cases = {"sequences": (random.standard_normal((40, 7, 3)), Last(), ((7, 3), torch.float32)),
+             "signals": (random.standard_normal((40, 3, 12)), torch.nn.Sequential(torch.nn.Conv1d(3, 4, 3), flat, torch.nn.Linear(40, 2)), ((3, 12), torch.float32)),
+             "tokens": (random.integers(0, 20, (40, 7)), torch.nn.Sequential(torch.nn.Embedding(20, 4), flat, torch.nn.Linear(28, 2)), ((7,), torch.int64)),
+             "pictures": (random.integers(0, 256, (40, 8, 8, 3), np.uint8), torch.nn.Sequential(torch.nn.Conv2d(3, 2, 8), flat, torch.nn.Linear(2, 2)),
+                          ((3, 8, 8), torch.float32))}
+    for name, (features, inner, expected) in cases.items():
+        seen.clear()
+        fedbits.Dataset("torch_axes", features, np.arange(40) % 2)
+        fedbits.torch.Model(Probe(inner))
+        run(scenario(rounds=1, data={"kind": "torch_axes"}), tmp_path / name)
+        assert set(seen) == {expected}, name

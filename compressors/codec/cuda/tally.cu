@@ -142,7 +142,9 @@ class Counter final : public DeviceTally<T> {
 
   // Adds the pieces of a message. Returns false if the host must count the message.
   [[nodiscard]] static bool add_pieces(const Payload<T>& message, const Scope& scope, std::vector<PositionPiece>& pieces) {
-    if (message.silent || message.positions != Positions::list || message.rest != nullptr || !is_reachable(message.index)) return false;
+    if (message.silent || message.positions != Positions::list || message.has_known_positions() || message.rest != nullptr ||
+        !is_reachable(message.index))
+      return false;
     Segment plain;
     const auto segments = message_segments(scope, has_own_shape(message, scope), message.length, plain);
     if (message.counts.size() != segments.size() || message.index.size() != message.num_sent) return false;

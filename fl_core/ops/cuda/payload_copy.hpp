@@ -20,6 +20,7 @@ void copy_payload(const Payload<T>& from, Payload<T>& to, void* stream) {
   to.values = from.values;
   to.level_format = from.level_format;
   to.level_width = from.level_width;
+  to.set_known_positions(from.has_known_positions());
   to.silent = from.silent;
   to.num_sent = from.num_sent;
   copy_buffer(from.counts, to.counts, stream);

@@ -26,7 +26,7 @@ struct TinyExperiment {
 };
 
 std::string scenario_of(const TinyExperiment& e) {
-  return "results_version = " + std::to_string(kResultsVersion) + "\nname = '" + e.name + "'\nrounds = " + std::to_string(e.rounds) +
+  return "results_version = " + std::to_string(kLeastResultsVersion) + "\nname = '" + e.name + "'\nrounds = " + std::to_string(e.rounds) +
          "\nseed = " + std::to_string(e.seed) + "\n[partition]\nalpha = 0.1\n[local]\nlearning_rate = " + e.rate + "\n[compressor.up]\n" +
          e.compressor + "\n" + e.more;
 }

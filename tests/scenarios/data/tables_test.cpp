@@ -170,6 +170,27 @@ TEST_F(Npy, BytesOfImagesStayBytes) {
   EXPECT_THAT(row_of(load({.name = "set"}).train, 0), ElementsAre(0, 51, 102, 255));
 }
 
+// A channel is for images of bytes only; rows of other numbers keep their axes. Channels that come last would be taken for rows of pixels.
+TEST_F(Npy, RowsKeepTheirAxes) {
+  write("set/labels.npy", npy<std::uint8_t>("|u1", "(2,)", {0, 1}));
+  write("set/features.npy", npy<float>("<f4", "(2, 2, 3)", std::vector<float>(12, 0.5f)));
+  EXPECT_THAT(load({.name = "set"}).train.shape, ElementsAre(2, 3));
+  write("set/features.npy", npy<float>("<f4", "(2, 3, 5, 5)", std::vector<float>(150, 0.5f)));
+  EXPECT_THAT(load({.name = "set"}).train.shape, ElementsAre(3, 5, 5));
+  const auto refusal = [this] {
+    try {
+      static_cast<void>(load({.name = "set"}));
+    } catch (const DataError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  write("set/features.npy", npy<std::uint8_t>("|u1", "(2, 5, 5, 3)", std::vector<std::uint8_t>(150, 1)));
+  EXPECT_THAT(refusal(), HasSubstr("images whose channels come last; save them with the channels first"));
+  write("set/features.npy", npy<float>("<f4", "(2, 5, 5, 3)", std::vector<float>(150, 0.5f)));
+  EXPECT_THAT(refusal(), HasSubstr("numpy.transpose(features, (0, 3, 1, 2))"));
+}
+
 TEST_F(Npy, RefusesDamagedFiles) {
   const auto error_with = [this](const std::string& file, const std::string& bytes) {
     write_set();

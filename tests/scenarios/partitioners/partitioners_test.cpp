@@ -204,6 +204,16 @@ TEST(PowerLaw, GivesConsecutiveClassesAndUnequalSizes) {
   expect_words(config_error("power_law", Rows(60, 10, 1).request(10)), {"class 0", "min_rows = 5"});
 }
 
+// Held-out or dropped rows may leave a class without any; clients then share the classes that there are.
+TEST(PowerLaw, LeavesClassesWithoutRowsOut) {
+  Rows rows(900, 4, 1);
+  for (std::int32_t& label : rows.label) label = label == 1 ? 2 : label;
+  const auto shards = make("power_law")->split(rows.request(6));
+  expect_partition(shards, 900, 6);
+  EXPECT_EQ(classes_of(shards[0], rows), (std::set<std::int32_t>{0, 2}));
+  EXPECT_EQ(classes_of(shards[1], rows), (std::set<std::int32_t>{2, 3}));
+}
+
 TEST(PowerLaw, KnowsNoClassesWhenItIsToldSo) {
   Rows rows(1000, 4, 1);
   rows.label.clear();

@@ -282,7 +282,7 @@ TEST(Report, TheSelectorShowsAnotherStudy) {
         if (rounds == 20 && seed == 3) continue;
         test::MadeRun run{method, "1", seed, RunStatus::done, {{0, 8}}};
         for (int r = 0; r < rounds; ++r) run.rounds.emplace_back(10, method == "top" ? 2 : 1 + 0.1 * static_cast<double>(seed));
-        run.scenario = "results_version = " + std::to_string(kResultsVersion) + "\nname = 'made'\nrounds = " + std::to_string(rounds) +
+        run.scenario = "results_version = " + std::to_string(kLeastResultsVersion) + "\nname = 'made'\nrounds = " + std::to_string(rounds) +
                        "\nseed = " + std::to_string(seed) + "\n";
         made.add(run);
       }

@@ -6,6 +6,7 @@
     6: "Theorem 6 (absolute): 4Δ/(γT) + 2γLν + 2γ²L²κ².",
     7: "Theorem 7 (contraction): 8Δ/(γT) + 4γLν + 8γ²L²((2/δ + M)ζ² + σ²)(1−δ)/δ.",
     8: "Theorem 8 (nothing lost, or unbiased): 2Δ/(γT) + γLν.",
+    9: "Tight step (Thomsen, Taylor, Dieuleveut 2025 and 2026): f − f* falls at least as fast as the dots, but for a constant factor; in one dimension a worst case attains their rate.",
   };
   const NOISE = "ν, the noise of the clients' mean gradient, is 0 for full gradients and exact operators; for minibatches it is the clients' mean σᵢ²/n, and an unbiased operator without feedback has M = ω.";
 
@@ -13,6 +14,7 @@
   const BOUNDED = [
     {file: "theory", yTitle: "mean of |∇f|²", description: "mean of |∇f|² over the rounds so far, and its bound"},
     {file: "theory-average", yTitle: "f − f* at the average", description: "f − f* at the weighted average of the models so far, and its bound"},
+    {file: "theory-tight", yTitle: "f − f*", description: "f − f* under a tight step, and the rate of its worst case"},
   ];
 
   // What was measured as lines, its bounds as dots of the same colour.
