@@ -38,7 +38,7 @@ class AbsoluteLowRank(Compressor):
     """Singular values above a threshold; an absolute compressor of matrices.
 
     threshold: singular values up to here are dropped (> 0, <= 1e+30; default 0.1)
-    rule: threshold: in units of the input; lambda: in units of the gradient, times the step size if the input is a step ('threshold' or 'lambda'; default 'threshold')
+    rule: threshold: in units of the input; lambda: in units of the gradient, times the step size, for unit = "step" alone ('threshold' or 'lambda'; default 'threshold')
 
     Source: after the outlook of Sahu et al., Rethinking gradient sparsification, NeurIPS 2021."""
     threshold: Final[float]
@@ -51,7 +51,7 @@ class AbsoluteRounding(Compressor):
     """Rounding to a grid of given step; an absolute compressor, unbiased.
 
     step: t, the step of the grid; a rule may name epsilon, d, gamma (default 0.01)
-    rule: step: in units of the input; lambda: in units of the gradient, times the step size if the input is a step ('step' or 'lambda'; default 'step')
+    rule: step: in units of the input; lambda: in units of the gradient, times the step size, for unit = "step" alone ('step' or 'lambda'; default 'step')
     epsilon: value of epsilon in a rule: squared error allowed per step (> 0; default 0.0)
     rounding: stochastic is unbiased, nearest has half the largest error ('stochastic' or 'nearest'; default 'stochastic')
     deadzone: z: magnitudes below z steps become 0 (>= 0, <= 1000; default 0.0)
@@ -164,7 +164,7 @@ class DQSGD(Compressor):
     """QSGD whose number of levels grows with the norm; absolute and unbiased.
 
     levels_per_unit: c: a norm of |x| gets ceil(c |x|) levels (> 0, <= 1e+30; default 1.0)
-    rule: levels: per unit of the input; lambda: per unit of the gradient, divided by the step size if the input is a step ('levels' or 'lambda'; default 'levels')
+    rule: levels: per unit of the input; lambda: per unit of the gradient, divided by the step size, for unit = "step" alone ('levels' or 'lambda'; default 'levels')
     max_levels: upper bound of s (>= 1, <= 16777215; default 1048576)
 
     Source: Yan, Huang, Lan, Song, DQ-SGD: Dynamic quantization in SGD, 2021."""
@@ -252,7 +252,7 @@ class HardThreshold(Compressor):
     """Every entry at least as large as a threshold; an absolute compressor.
 
     threshold: smallest magnitude that is kept; a rule may name k, epsilon, d, gamma (default 0.01)
-    rule: threshold: in units of the input; lambda: in units of the gradient, times the step size if the input is a step ('threshold' or 'lambda'; default 'threshold')
+    rule: threshold: in units of the input; lambda: in units of the gradient, times the step size, for unit = "step" alone ('threshold' or 'lambda'; default 'threshold')
     k: value of k in a rule: entries that Top-k would keep (>= 1, <= 4294967295; default 0)
     epsilon: value of epsilon in a rule: squared error allowed per step (> 0; default 0.0)
     value_format: number format of the values sent ('native' or 'fp16' or 'bf16' or 'fp32' or 'fp64'; default 'native')
@@ -418,15 +418,17 @@ class RandomK(Compressor):
     ratio: fraction kept: max(1, floor(ratio * size)) entries of each segment (> 0, <= 1; default 0.01)
     scaled: multiply by d/k: unbiased, but not a contraction (error feedback needs false) (default False)
     value_format: number format of the values sent ('native' or 'fp16' or 'bf16' or 'fp32' or 'fp64'; default 'native')
+    positions: whether positions travel, or both sides draw them from a common seed: for each client, or one set for all clients ('sent' or 'seed' or 'common'; default 'sent')
 
     Source: Stich, Cordonnier, Jaggi, Sparsified SGD with memory, NeurIPS 2018."""
     k: Final[int]
     ratio: Final[float]
     scaled: Final[bool]
     value_format: Final[Literal['native', 'fp16', 'bf16', 'fp32', 'fp64']]
+    positions: Final[Literal['sent', 'seed', 'common']]
     def __init__(self, *, k: int = 0, ratio: float = 0.01, scaled: bool = False,
-                 value_format: Literal['native', 'fp16', 'bf16', 'fp32', 'fp64'] = 'native', scope: str = 'model',
-                 bucket: int = 0) -> None: ...
+                 value_format: Literal['native', 'fp16', 'bf16', 'fp32', 'fp64'] = 'native',
+                 positions: Literal['sent', 'seed', 'common'] = 'sent', scope: str = 'model', bucket: int = 0) -> None: ...
 
 
 class RankRSVD(Compressor):
@@ -474,7 +476,7 @@ class SZ(Compressor):
     """Rounding to a grid, and differences to a prediction; absolute, with a bound for each entry.
 
     error_bound: eb, the largest error of an entry; a rule may name epsilon, d, gamma (default 0.01)
-    rule: error_bound: in units of the input; lambda: in units of the gradient, times the step size if the input is a step ('error_bound' or 'lambda'; default 'error_bound')
+    rule: error_bound: in units of the input; lambda: in units of the gradient, times the step size, for unit = "step" alone ('error_bound' or 'lambda'; default 'error_bound')
     epsilon: value of epsilon in a rule: squared error allowed per step (> 0; default 0.0)
     predictor: the prediction of a number: 0, the number before it, or the plane through three neighbours in its matrix ('none' or 'previous' or 'plane'; default 'previous')
 
@@ -662,7 +664,7 @@ class ZFP(Compressor):
     """Cosine transforms of blocks, rounded to a grid; absolute, with a bound for each entry.
 
     error_bound: eb, the largest error of an entry; a rule may name epsilon, d, gamma (default 0.01)
-    rule: error_bound: in units of the input; lambda: in units of the gradient, times the step size if the input is a step ('error_bound' or 'lambda'; default 'error_bound')
+    rule: error_bound: in units of the input; lambda: in units of the gradient, times the step size, for unit = "step" alone ('error_bound' or 'lambda'; default 'error_bound')
     epsilon: value of epsilon in a rule: squared error allowed per step (> 0; default 0.0)
     block: numbers that are transformed together: four in order, or 4 x 4 of a matrix ('line' or 'square'; default 'line')
 

@@ -33,7 +33,8 @@ class Dataset:
     shape of their rows, such as sequences [m,steps,values]. Whole numbers reach a module of PyTorch as integers, and everything else as
     floating point numbers.
     layout: of images [m,...] with channels, "channels_first" ([m,C,H,W]) or "channels_last" ([m,H,W,C], as PIL, TensorFlow and Hugging Face have them),
-    which is turned into the first; of images without, either adds a channel. None: recognised where one of the two axes has 1, 3 or 4 entries.
+    which is turned into the first; of images without, either adds a channel. None: recognised where one of the two axes alone has 1, 3 or 4 entries, or
+    where one of the two makes square images.
     labels: [m]; whole numbers and texts are classes, floating point numbers are targets.
     test_features, test_labels: a test set; without it, data.test_fraction of a scenario holds rows out.
     The arrays are kept, not copied. Every study reads them again to compute their digest (about a second per gigabyte), so that changed numbers make
@@ -84,6 +85,8 @@ class Dataset:
         if self._layout is not None or len(shape) != 4:
             return self._layout
         first, last = (shape[axis] in (1, 3, 4) for axis in (1, 3))
+        if first and last and (shape[2] == shape[3]) != (shape[1] == shape[2]):
+            first, last = shape[2] == shape[3], shape[1] == shape[2]  # images are square more often than not
         if first and last:
             raise ValueError(f"features has the shape {shape}; say which axis has the channels: layout='channels_first' or layout='channels_last'")
         return "channels_last" if last else "channels_first"

@@ -410,6 +410,7 @@ def test_axes_of_images_are_recognised_or_asked_for():
     assert shape_of_rows(np.zeros((6, 8, 5), np.uint8))[0] == (1, 8, 5)
     assert shape_of_rows(np.zeros((6, 8, 5)))[0] == (8, 5)
     assert shape_of_rows(np.zeros((6, 8, 5)), layout="channels_first")[0] == (1, 8, 5)
+    assert shape_of_rows(np.zeros((6, 1, 3, 3)))[0] == (1, 3, 3) and shape_of_rows(np.zeros((6, 3, 3, 1)))[0] == (1, 3, 3)
     with pytest.raises(ValueError, match="say which axis has the channels"):
         shape_of_rows(np.zeros((6, 3, 5, 3), np.uint8))
     assert shape_of_rows(np.zeros((6, 3, 5, 4), np.uint8), layout="channels_last")[0] == (4, 3, 5)

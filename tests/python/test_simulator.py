@@ -362,8 +362,8 @@ def test_suggestions_are_the_command_lines(tmp_path):
     (tmp_path / "study.toml").write_text(STUDY)
     found = fedbits.suggest("study.toml", ratio=0.05, measure=4)
     said = command_line("suggest", "study.toml", "--ratio", 0.05, "--measure", 4).stdout
-    assert found["unit"] == "update"  # local steps: a threshold on updates is no lambda
-    for name, words in (("lambda_rule", "the rule of Sahu"), ("lambda_equal_bounds", "equal bounds"), ("threshold_measured", "measured on updates")):
+    assert found["unit"] == "gradient"  # a threshold on gradients is no lambda, which is for steps
+    for name, words in (("lambda_rule", "the rule of Sahu"), ("lambda_equal_bounds", "equal bounds"), ("threshold_measured", "measured on gradients")):
         line = next(line for line in said.splitlines() if words in line and " = " in line)
         assert float(line.split(" = ")[1].split()[0]) == pytest.approx(found[name], rel=1e-3)
     assert fedbits.suggest(k=100)["lambda_rule"] == pytest.approx(0.05)
