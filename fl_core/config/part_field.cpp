@@ -99,31 +99,33 @@ NamedPart with_options(const std::string& role, const NamedPart& part) {
 }
 
 Field& part_field(Schema& schema, std::string name, std::string role, NamedPart& value, std::string doc) {
+  const std::string of = std::move(role);
   Field field(
-      std::move(name), role, std::move(doc), [role, &value](const Value& v) { return set_part(role, v, value); },
-      [role, &value] { return value_of(role, value); });
+      std::move(name), of, std::move(doc), [of, &value](const Value& v) { return set_part(of, v, value); },
+      [of, &value] { return value_of(of, value); });
   field.takes_tables = true;
   return schema.add(std::move(field));
 }
 
 Field& part_field(Schema& schema, std::string name, std::string role, std::vector<NamedPart>& value, std::string doc) {
-  const auto set = [role, &value](const Value& v) -> Refusal {
+  const std::string of = std::move(role);
+  const auto set = [of, &value](const Value& v) -> Refusal {
     const auto* list = std::get_if<Value::List>(&v.data);
-    if (list == nullptr) return "must be a list of " + role + "s, is " + to_string(v);
+    if (list == nullptr) return "must be a list of " + of + "s, is " + to_string(v);
     std::vector<NamedPart> parts(list->size());
     for (std::size_t i = 0; i < list->size(); ++i)
-      if (const Refusal why = set_part(role, (*list)[i], parts[i])) return "element " + std::to_string(i + 1) + " " + *why;
+      if (const Refusal why = set_part(of, (*list)[i], parts[i])) return "element " + std::to_string(i + 1) + " " + *why;
     value = std::move(parts);
     return std::nullopt;
   };
-  const auto get = [role, &value] {
+  const auto get = [of, &value] {
     Value::List list;
-    for (const NamedPart& part : value) list.push_back(value_of(role, part));
+    for (const NamedPart& part : value) list.push_back(value_of(of, part));
     Value result;
     result.data = std::move(list);
     return result;
   };
-  Field field(std::move(name), "list of " + role + "s", std::move(doc), set, get);
+  Field field(std::move(name), "list of " + of + "s", std::move(doc), set, get);
   field.takes_tables = true;
   return schema.add(std::move(field));
 }

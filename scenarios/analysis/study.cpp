@@ -365,8 +365,9 @@ std::vector<Study> read_whole(const RunStore& store, const std::function<std::ve
   }
   std::erase_if(records, [&](const RunRecord& record) {
     std::optional<DamagedRun> found = store.damage_of(record.run);
-    if (found) damaged.push_back(*std::move(found));
-    return found.has_value();
+    if (!found) return false;
+    damaged.push_back(*std::move(found));
+    return true;
   });
   require_whole_runs();
   return told(read(std::move(records)));

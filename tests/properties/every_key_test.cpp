@@ -221,7 +221,7 @@ class EveryKey : public testing::Test {
     if (instead != nullptr) return instead->instead;
     if (key.table == "layer") {
       for (std::string& setting : base) {
-        const std::size_t at = setting.find("@");
+        const std::size_t at = setting.find('@');
         if (at == std::string::npos) continue;
         const bool is_first = setting[at - 1] == '(';
         setting.replace(at, 1, (is_first ? "" : ", ") + key.name + "=" + value);

@@ -18,7 +18,6 @@ namespace {
 using test::OneRun;
 using test::ScenarioText;
 using testing::HasSubstr;
-using testing::Not;
 
 // Four clients alike in weight: L = 2 of f, L_i = 1, 3, 5, 1 with the quadratic mean 3.
 TheoryFacts facts_with(const Contract& contract) {
