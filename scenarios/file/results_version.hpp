@@ -3,7 +3,7 @@
 //
 // Raise it with every correction after which a scenario gives other results: other bytes of a model, other counts of bits, another meaning
 // of a column. Say in the list below what the number stands for. A change that moves no result leaves it alone. A correction that moves the
-// results of some scenarios alone says of which (results_version_for), so that all others keep their number and their hash.
+// results of some scenarios alone says which they are (results_version_for), and all other scenarios keep their number and their hash.
 //
 //   1  Every result before the number existed; resolved scenarios of that time do not have the key.
 //   2  The corrections under "Unreleased" in CHANGELOG.md that say that results move. Row r of the rounds speaks of one model, x_r, in all

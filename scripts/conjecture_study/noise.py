@@ -80,8 +80,8 @@ def estimate(budget, runs):
 
 
 class Evidence:
-    """The results of a budget with the noise of tuning in their errors, and without it. A budget of which too little has run has no estimate, and then both
-    are the same."""
+    """The results of a budget with the noise of tuning in their errors, and without it. The noise cannot be estimated before enough
+    of a budget has run; then both are the same."""
 
     def __init__(self, budget, runs):
         self.budget, self.noise = budget, estimate(budget, runs)

@@ -34,25 +34,48 @@ struct Arrived {
   std::vector<float> vector;
 };
 
-// Sends a message as bytes and reads it as the receiver does. `told` is the sender as the receiver knows it.
+// The side that reads messages of a round.
+class Receiver {
+ public:
+  Receiver(Compressor<float>& op, const Scope& scope, std::uint32_t round) : scope_(scope), conversation_(op, scope, 42) {
+    conversation_.open(round);
+    known_ = conversation_.known_levels();
+  }
+  // Returns the message as it travels, and its length as it is counted.
+  [[nodiscard]] std::pair<std::vector<std::byte>, std::uint64_t> encoded(const Payload<float>& message) const {
+    const codec::Channel<float> channel{&message.on_wire(), &scope_, {}, known_};
+    std::vector<std::byte> bytes;
+    codec::encode<float>(std::span(&channel, 1), bytes);
+    return {std::move(bytes), codec::encoded_bits<float>(std::span(&channel, 1))};
+  }
+  // Returns whether the bytes are a message. Their entries are drawn by reconstruct().
+  [[nodiscard]] bool decode(std::span<const std::byte> bytes) {
+    Payload<float>* const targets[] = {&decoded_};
+    const Scope* const scopes[] = {&scope_};
+    const std::size_t lengths[] = {scope_.P};
+    return codec::decode<float>(bytes, scopes, lengths, targets, std::span(&known_, 1)).ok();
+  }
+  [[nodiscard]] std::vector<float> reconstruct(std::uint32_t client) {
+    Payload<float>* const targets[] = {&decoded_};
+    Workspace workspace;
+    conversation_.reconstruct(Exec{.workspace = &workspace}, std::span(&client, 1), targets);
+    std::vector<float> vector(scope_.P);
+    write_dense(decoded_, scope_, vector.data());
+    return vector;
+  }
+
+ private:
+  const Scope& scope_;
+  Conversation<float> conversation_;
+  MessageLevels known_;
+  Payload<float> decoded_;
+};
+
 Arrived arrive(Compressor<float>& op, const Payload<float>& message, const Scope& scope, std::uint32_t round, std::uint32_t client) {
-  Conversation<float> conversation(op, scope, 42);
-  conversation.open(round);
-  const MessageLevels known = conversation.known_levels();
-  const codec::Channel<float> channel{&message.on_wire(), &scope, {}, known};
-  std::vector<std::byte> bytes;
-  codec::encode<float>(std::span(&channel, 1), bytes);
-  Payload<float> decoded;
-  Payload<float>* const targets[] = {&decoded};
-  const Scope* const scopes[] = {&scope};
-  const std::size_t lengths[] = {scope.P};
-  const auto read = codec::decode<float>(bytes, scopes, lengths, targets, std::span(&known, 1));
-  EXPECT_TRUE(read.ok());
-  Arrived arrived{8 * bytes.size(), codec::encoded_bits<float>(std::span(&channel, 1)), std::vector<float>(scope.P)};
-  Workspace workspace;
-  conversation.reconstruct(Exec{.workspace = &workspace}, std::span(&client, 1), targets);
-  write_dense(decoded, scope, arrived.vector.data());
-  return arrived;
+  Receiver receiver(op, scope, round);
+  const auto [bytes, counted] = receiver.encoded(message);
+  EXPECT_TRUE(receiver.decode(bytes));
+  return {8 * bytes.size(), counted, receiver.reconstruct(client)};
 }
 
 TEST(KnownPositions, OnlyValuesTravel) {
@@ -111,23 +134,14 @@ TEST(KnownPositions, AreRefusedInsideAnotherOperator) {
               HasSubstr("cannot stand inside another operator"));
 }
 
-// A message that is shorter than its values, and one whose sizes are not those of the scope, are refused.
+// A message that ends before its values do is refused.
 TEST(KnownPositions, TruncatedMessagesAreRefused) {
   const Scope scope = whole();
   const auto op = make_compressor<float>("random_k", {{"k", integer(10)}, {"positions", text("seed")}});
-  const auto sent = compress(*op, scope, ramp(), 1, 1, 0);
-  Conversation<float> conversation(*op, scope, 42);
-  conversation.open(1);
-  const MessageLevels known = conversation.known_levels();
-  const codec::Channel<float> channel{&sent.message, &scope, {}, known};
-  std::vector<std::byte> bytes;
-  codec::encode<float>(std::span(&channel, 1), bytes);
-  Payload<float> decoded;
-  Payload<float>* const targets[] = {&decoded};
-  const Scope* const scopes[] = {&scope};
-  const std::size_t lengths[] = {scope.P};
-  for (std::size_t n = 0; n < bytes.size(); ++n)
-    EXPECT_FALSE(codec::decode<float>(std::span(bytes).first(n), scopes, lengths, targets, std::span(&known, 1)).ok()) << n;
+  Receiver receiver(*op, scope, 1);
+  const auto [bytes, counted] = receiver.encoded(compress(*op, scope, ramp(), 1, 1, 0).message);
+  for (std::size_t n = 0; n < bytes.size(); ++n) EXPECT_FALSE(receiver.decode(std::span(bytes).first(n))) << n;
+  EXPECT_TRUE(receiver.decode(bytes));
 }
 
 // The methods that are made for random positions: the same model as with positions that travel, and fewer bits.
