@@ -379,6 +379,28 @@ TEST(TightStepSize, BothMethodsHaveOneStepInARun) {
   EXPECT_NEAR(step_with("ef14", "tight/2"), step_with("ef14", "tight") / 2, 1e-15);
 }
 
+// The record has the rate of a tight step, and no rate of a multiple of it. The gap stays below the line that the report draws, on easy
+// data.
+TEST(TightStepSize, ARunRecordsAndPredictsItsRate) {
+  const auto result_of = [](const std::string& rule) {
+    ScenarioText s = test::logistic("name = 'mushrooms'\nrows = 400", 5);
+    s.rounds = 40;
+    s.model = "kind = 'logistic_regression'\nl2 = 'L/10'";
+    s.local = "kind = 'gradient'\nlearning_rate = '" + rule + "'";
+    s.up = "kind = 'top_k'\nratio = 0.5";
+    s.feedback = "kind = 'ef21'";
+    s.evaluate = "every = 10";
+    OneRun<double> run(s.str());
+    return run->run({});
+  };
+  const RunResult tight = result_of("tight"), half = result_of("tight/2");
+  const PredictedRate rate = predicted_rate(tight.record, tight.rows);
+  ASSERT_EQ(rate.row.size(), 4u) << "rounds 10 to 40";
+  for (std::size_t i = 0; i < rate.row.size(); ++i) EXPECT_LT(rate.measured[i], rate.predicted[i]) << i;
+  EXPECT_LT(rate.predicted.back(), rate.predicted.front());
+  EXPECT_TRUE(predicted_rate(half.record, half.rows).row.empty());
+}
+
 TEST_F(TheoryOfScenarios, AFeedbackWithoutATheoremIsAnErrorWithTheKey) {
   ScenarioText s = a9a(200, "l2 = 0.01");
   s.up = "kind = 'top_k'\nk = 10";
