@@ -122,8 +122,10 @@ class Clients {
   [[nodiscard]] Scope scope_of(const Work& work) const {
     LayerTable table;
     table.layers.push_back({"all", 0, work.rows == 0 ? P : work.rows, work.rows == 0 ? 1 : P / work.rows});
-    if (work.rows > 0) return make_scope(table, ScopeKind::tensor, 0, {});
-    return make_scope(table, work.bucket == 0 ? ScopeKind::model : ScopeKind::bucket, static_cast<std::int64_t>(work.bucket), {});
+    const ScopeKind kind = work.rows > 0 ? ScopeKind::tensor : work.bucket == 0 ? ScopeKind::model : ScopeKind::bucket;
+    Scope scope = make_scope(table, kind, work.rows > 0 ? 0 : work.bucket, {});
+    scope.clients = 100;  // a message is one of so many
+    return scope;
   }
 
   const std::uint32_t K;

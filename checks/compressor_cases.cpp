@@ -13,6 +13,7 @@ constexpr const char* kExtraOptions = R"toml(
 identity = [{format = "fp16"}, {format = "bf16"}, {format = "fp32"}]
 top_k = [{ratio = 0.25}, {ratio = 0.25, ties = "all"}, {ratio = 0.5, value_format = "fp16"}, {ratio = 0.5, value_format = "bf16"}]
 random_k = [{ratio = 0.25, scaled = false}, {ratio = 0.25, scaled = true}, {ratio = 0.5, scaled = false, value_format = "fp16"}]
+perm_k = [{clients = 3}, {clients = 2, value_format = "fp16"}]
 hard_threshold = [{threshold = 0.5}, {threshold = 0.25, value_format = "fp16"}, {threshold = 0.25, value_format = "bf16"}]
 qsgd = [
   {levels = 1},
@@ -162,12 +163,14 @@ std::vector<NamedScope> all_scopes() {
   const LayerTable table = small_table();
   LayerTable one;
   one.layers.push_back({"only", 0, 1, 1});
-  return {{"model", make_scope(table, ScopeKind::model, 0, {})},
-          {"tensor", make_scope(table, ScopeKind::tensor, 0, {})},
-          {"bucket of 16", make_scope(table, ScopeKind::bucket, 16, {})},
-          {"tensor but bias and head", make_scope(table, ScopeKind::tensor, 0, {"bias", "head"})},
-          {"model but first", make_scope(table, ScopeKind::model, 0, {"first"})},
-          {"one element", make_scope(one, ScopeKind::model, 0, {})}};
+  std::vector<NamedScope> scopes = {{"model", make_scope(table, ScopeKind::model, 0, {})},
+                                    {"tensor", make_scope(table, ScopeKind::tensor, 0, {})},
+                                    {"bucket of 16", make_scope(table, ScopeKind::bucket, 16, {})},
+                                    {"tensor but bias and head", make_scope(table, ScopeKind::tensor, 0, {"bias", "head"})},
+                                    {"model but first", make_scope(table, ScopeKind::model, 0, {"first"})},
+                                    {"one element", make_scope(one, ScopeKind::model, 0, {})}};
+  for (NamedScope& named : scopes) named.scope.clients = 6;
+  return scopes;
 }
 
 }  // namespace fl::checks

@@ -55,6 +55,8 @@ struct Contract {
   Holds delta_holds = Holds::pointwise;
   Domain domain;                   // inputs for which the claims hold
   bool errors_are_shared = false;  // the clients' errors in a round are drawn together, so that their mean is not smaller than one of them
+  bool errors_are_dealt = false;   // each entry comes from clients that are drawn together: E|sum_i w_i (C(x_i) - x_i)|^2 is at most
+                                   // (omega + 1) max_i w_i sum_i w_i |x_i|^2, though the clients' errors are not independent
   bool linear = false;             // C(x)+C(y) = C(x+y) given the shared state: messages may be summed before decoding
   std::string no_memory;           // why feedback must not keep x - C(x), and the alternative; "" = feedback may keep it
 };

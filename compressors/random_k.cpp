@@ -10,12 +10,10 @@
 // The set depends only on seed, channel, round, segment and, unless it is common, client.
 // Stich, Cordonnier, Jaggi, "Sparsified SGD with memory", NeurIPS 2018; Wangni, Wang, Liu, Zhang, "Gradient sparsification for
 // communication-efficient distributed optimization", NeurIPS 2018.
-#include <algorithm>
-#include <memory>
-#include <mutex>
 #include <vector>
 
 #include "compressors/compressor.hpp"
+#include "compressors/known_sizes.hpp"
 #include "compressors/sparsity.hpp"
 #include "compressors/value_format.hpp"
 #include "fl_core/config/registry.hpp"
@@ -71,7 +69,7 @@ class RandomK final : public Compressor<T> {
 
   [[nodiscard]] MessageLevels known_levels(const CompressContext<T>&, const Scope& scope) const override {
     MessageLevels known;
-    if (options_.positions != KnownSets::sent) known.positions = &positions_of(scope);
+    if (options_.positions != KnownSets::sent) known.positions = &sizes_.of(kept_per_segment(options_.kept, scope).span());
     return known;
   }
   void reconstruct(const Exec& exec, const CompressContext<T>& context, const Scope& scope,
@@ -109,18 +107,8 @@ class RandomK final : public Compressor<T> {
     else
       draw_for(context.clients);
   }
-  // Returns the sizes of the sets, which messages of this scope refer to as long as the operator lives.
-  [[nodiscard]] const KnownPositions& positions_of(const Scope& scope) const {
-    const PerSegment<std::uint32_t> kept = kept_per_segment(options_.kept, scope);
-    const std::lock_guard lock(mutex_);
-    for (const auto& known : known_)
-      if (std::ranges::equal(known->counts, kept.span())) return *known;
-    return *known_.emplace_back(std::make_unique<KnownPositions>(KnownPositions{{kept.span().begin(), kept.span().end()}}));
-  }
-
   RandomKOptions options_;
-  mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<const KnownPositions>> known_;
+  KnownSizes sizes_;
 };
 
 FL_REGISTER_PART(Compressor, RandomK, RandomKOptions,

@@ -37,7 +37,7 @@ class Hosted final : public HostedClients {
         cache_(DataCatalog(options.data)),
         owned_problem_(problem_of<T>(cell_, hosted_, options, cache_, pool_)),
         problem_(*owned_problem_),
-        method_(make_method<T>(cell_.scenario, problem_.layers(), Device::cpu)),
+        method_(make_method<T>(cell_.scenario, problem_.layers(), problem_.shards().size(), Device::cpu)),
         run_(run_settings(cell_.scenario, method_, problem_)),
         shared_(run_.P) {
     declare_slots<T>(method_, run_, {.shared = &shared_});
@@ -46,7 +46,8 @@ class Hosted final : public HostedClients {
                                             ClientPlace{.materialise = true, .paging = options.paging}, pool_);
     if (method_.local->traits().needs_optimum) side_->prepare(problem_.optimum(cell_.scenario.evaluate.optimum).x);
     reader_ = std::make_unique<ModelReader<T>>(
-        make_channel<T>(cell_.scenario, problem_.layers(), "down", cell_.scenario.down, 0xD0, Device::cpu), run_.P, run_.local_statistics);
+        make_channel<T>(cell_.scenario, problem_.layers(), "down", cell_.scenario.down, 0xD0, 1, Device::cpu), run_.P,
+        run_.local_statistics);
   }
 
   [[nodiscard]] std::uint64_t split_hash() const override { return problem_.split_hash(); }

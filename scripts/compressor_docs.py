@@ -10,7 +10,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 GROUPS = {
-    "Sparsifiers": "top_k random_k hard_threshold strom aji_dropping dgc_sampled dryden sidco wangni variance_based sketched_sgd",
+    "Sparsifiers": "top_k random_k perm_k hard_threshold strom aji_dropping dgc_sampled dryden sidco wangni variance_based sketched_sgd",
     "Quantisers": "identity fp8 qsgd adaqs dqsgd terngrad one_bit sign ef_sign natural natural_dithering dettmers8 stochastic_rounding "
     "absolute_rounding scaled_integer lpc vqsgd sketchml three_lc inceptionn sz zfp drive eden",
     "Low rank": "powersgd gradzip rank_r_svd absolute_low_rank atomo",

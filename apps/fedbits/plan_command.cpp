@@ -127,6 +127,13 @@ void print_budget(const std::vector<Cell>& cells) {
     if (tuned != cells.end()) std::cout << "candidates are compared at the scenario's rounds\n";
     return;
   }
+  if (budgeted->tune->at == TuneSettings::At::target) {
+    std::cout << "candidates are compared by the " << (budgeted->tune->budget_bits == Against::bits_up ? "uplink bits" : "bits up and down")
+              << " with which they reach the level of " << label_of_budget(cells) << " after the scenario's rounds within "
+              << budgeted->tune->margin.text << "; their runs and the study's end there, or after " << kMostRounds
+              << " times the rounds, which is assumed here\n";
+    return;
+  }
   std::cout << (tuned == cells.end() ? "" : "candidates are compared") << (tuned != cells.end() && budgeted->goes_to_budget ? ", and " : "")
             << (budgeted->goes_to_budget ? "the study's runs end" : "") << " at the "
             << (budgeted->tune->budget_bits == Against::bits_up ? "uplink bits" : "bits up and down") << " that " << label_of_budget(cells)
@@ -143,6 +150,7 @@ void print_summary(const StudyPlan& plan, const std::vector<Cell>& cells, int jo
               << " of computing; this assumes that matching bits needs " << kExpectedSteps
               << " steps, that grids are not extended, and that found values cost as much as the file's\n";
   print_budget(cells);
+  for (const std::string& line : grids_that_end(cells)) std::cout << "tuned key " << line << '\n';
   if (plan.tried < plan.combinations.size())
     std::cout << plan.tried << " of " << plan.combinations.size()
               << " combinations were tried; the others are planned like the nearest of these (--try N tries more)\n";

@@ -141,6 +141,9 @@ std::string text_of(const TunedOption& tuned) {
     return line + "  sends " + human_bits(tuned.bits) + " for " + human_bits(tuned.target_bits) +
            (tuned.match.is_matched() ? "" : ", matched within " + percent(std::fabs(tuned.match.deviation)));
   line += "  of " + std::to_string(tuned.candidates) + " candidates";
+  if (!std::isnan(tuned.target))
+    line += std::isnan(tuned.bits) ? "; does not reach " + short_text(tuned.target)
+                                   : "; reaches " + short_text(tuned.target) + " with " + human_bits(tuned.bits);
   if (tuned.budget_bits > 0) line += " at " + human_bits(tuned.budget_bits);
   return line + (tuned.note.empty() || tuned.at_edge ? "" : "; " + tuned.note);
 }
@@ -152,7 +155,10 @@ std::string warning_of(const TunedOption& tuned) {
   if (tuned.at_edge)
     return "the best value is at the edge of those that were tried" + (tuned.note.empty() ? "" : " (" + tuned.note + ")") +
            "; another grid may do better";
-  if (tuned.evaluations < kLeastEvaluations)
+  if (tuned.missed > 0)
+    return "the level of the reference was not reached on " + std::to_string(tuned.missed) +
+           " of the tuning seeds, in four times the rounds";
+  if (std::isnan(tuned.target) && tuned.evaluations < kLeastEvaluations)
     return "its end point is a mean of " + std::to_string(tuned.evaluations) + " evaluations; a smaller evaluate.every gives more";
   return "";
 }

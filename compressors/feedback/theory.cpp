@@ -13,9 +13,17 @@ double TheoryFacts::L_quadratic_mean() const {
   return std::sqrt(sum);
 }
 
+double weight_of_errors(const Contract& contract, double largest_weight) {
+  if (contract.errors_are_shared) return 1;
+  if (contract.errors_are_dealt && contract.omega && *contract.omega > 0) return (1 + 1 / *contract.omega) * largest_weight;
+  return largest_weight;
+}
+
 double TheoryFacts::largest_weight() const {
-  const bool are_shared = std::ranges::any_of(contracts, [](const Contract& contract) { return contract.errors_are_shared; });
-  return weights.empty() || are_shared ? 1 : *std::max_element(weights.begin(), weights.end());
+  const double largest = weights.empty() ? 1 : *std::max_element(weights.begin(), weights.end());
+  double weight = largest;
+  for (const Contract& contract : contracts) weight = std::max(weight, weight_of_errors(contract, largest));
+  return weight;
 }
 
 namespace theory {

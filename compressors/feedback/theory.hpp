@@ -47,8 +47,11 @@ struct FL_API TheoryFacts {
 
   [[nodiscard]] double L_max() const;
   [[nodiscard]] double L_quadratic_mean() const;  // sqrt(sum_i w_i L_i^2)
-  [[nodiscard]] double largest_weight() const;    // 1/n if all are equal; 1 if the operators' errors are not independent
+  [[nodiscard]] double largest_weight() const;    // 1/n if all are equal; larger if the operators' errors are not independent
 };
+
+// Returns W of E|sum_i w_i (C(x_i) - x_i)|^2 <= W omega sum_i w_i |x_i|^2: max_i w_i where the clients' errors are independent.
+[[nodiscard]] FL_API double weight_of_errors(const Contract& contract, double largest_weight);
 
 // The largest step size for which a theorem holds, or the reason why there is none.
 struct TheoryStep {

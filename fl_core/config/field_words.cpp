@@ -121,6 +121,7 @@ constexpr FieldWord kWords[] = {
     {"num_levels, quantization_levels, quantization_level, n_levels", "compressor.up.levels", "", "of kind = \"qsgd\""},
     {"topk, top_k_sparsification, top_k_sparsifier, magnitude, largest", "compressor.up.kind=top_k"},
     {"randk, rand_k, random_sparsification, random_mask, rand_sparsification", "compressor.up.kind=random_k"},
+    {"permk, permutation, permutation_compressor, perm_compressor", "compressor.up.kind=perm_k"},
     {"none, identity, no_compression, uncompressed, nocompression, full_precision, dense", "compressor.up.kind=identity"},
     {"quantize, quantise, stochastic_quantization, uniform_quantization, dithering, random_dithering", "compressor.up.kind=qsgd"},
     {"signsgd, sign_sgd, scaled_sign", "compressor.up.kind=sign"},

@@ -87,6 +87,7 @@ struct Scope {
   std::vector<Segment> excluded;
   std::size_t P = 0;
   std::vector<Segment> statistics{};
+  std::size_t clients = 0;  // the clients of the run whose messages these are; 0 outside of a run
 };
 
 // Builds the scope of a model. `bucket` applies to ScopeKind::bucket (elements, > 0; buckets do not cross excluded tensors). `exclude`

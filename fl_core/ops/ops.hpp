@@ -2,6 +2,7 @@
 // functors, so that one source serves both devices.
 //
 //   for_each  reduce_rows  quantile_rows             select_rows  top_k_rows  dense_rows  send_excluded  random_subset_rows  gather_rows
+//   list_rows  gather_scaled_rows
 //   quantize_rows  quantize_segments_fused  encode_levels_rows  reduce_kept  encode_kept  gemm  orthogonalize  svd_small  hadamard_rows
 //   affine_times  affine_transposed_times  ridge_least_squares
 //   load_vector  running_sums  expand_message  clear_sent

@@ -85,7 +85,7 @@ FeedbackRounds<T>::FeedbackRounds(const FeedbackSettings& settings)
   require_no_simulator(settings.kind, feedback->plan(), needs_);
   if (!complete.unit) complete.unit = needs_.units.empty() ? Unit::gradient : needs_.units.front();
   const Scenario scenario = scenario_of(complete);
-  method_ = make_method<T>(scenario, layers, Device::cpu);
+  method_ = make_method<T>(scenario, layers, settings.weights.size(), Device::cpu);
   check_operators(scenario, method_, needs_);
   run_.unit = method_.unit;
   run_.seeds.compressor = settings.seed;

@@ -89,6 +89,9 @@ void take_found(const RunRecord& record, FlatScenario& flat, SortedRun& run) {
     if (constant.name == "budget_bits")
       for (const char* key : {"stop.bits", "stop.bits_up"})
         if (flat.contains(key)) take(key, "a method's budget");
+    if (constant.name == "target_level")
+      for (const char* key : {"stop.f_gap", "stop.train_loss", "stop.measures"})
+        if (flat.contains(key)) take(key, "a method's level");
     if (!constant.name.starts_with(kTuned)) continue;
     const std::string key = constant.name.substr(std::string(kTuned).size());
     take(key, on_an_axis(key) ? nullptr : "tuned");

@@ -22,7 +22,7 @@ Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, Thread
       machine_(machine),
       measuring_(scenario_, problem, pool, machine.trains_on_cpu ? Device::cpu : machine.device),
       model_(problem.P(), machine.device == Device::cpu ? Device::cpu : Device::pinned) {
-  method_ = make_method<T>(scenario_, problem_.layers(), machine_.device);
+  method_ = make_method<T>(scenario_, problem_.layers(), problem_.shards().size(), machine_.device);
   ServerParts<T> parts = make_server_parts<T>(scenario_, problem_);
   run_ = run_settings(scenario_, method_, problem_);
   check_parts(CheckedParts<T>{scenario_, problem_, method_, *parts.optimizer, measuring_.set, wants_gap(scenario_, problem_)});
@@ -268,7 +268,8 @@ bool Experiment<T>::should_stop(const RoundRow& row) const {
     return place < row.more.size() && condition->is_met(row.more[place]);
   };
   return std::ranges::any_of(stop.measures, is_met) || (stop.accuracy && row.test_accuracy >= *stop.accuracy) ||
-         (stop.f_gap && row.f_gap <= *stop.f_gap) || (stop.grad_norm_sq && row.global_grad_norm_sq <= *stop.grad_norm_sq) ||
+         (stop.f_gap && row.f_gap <= *stop.f_gap) || (stop.train_loss && row.train_loss <= *stop.train_loss) ||
+         (stop.grad_norm_sq && row.global_grad_norm_sq <= *stop.grad_norm_sq) ||
          (stop.bits_up && static_cast<double>(ledger.total_up().bits) >= *stop.bits_up) ||
          (stop.bits && static_cast<double>(ledger.total_up().bits + ledger.total_down_bits()) >= *stop.bits);
 }

@@ -44,6 +44,8 @@ void check_measures(const CheckedParts<T>& parts, Problems& problems) {
   need(!stop.f_gap || parts.wants_gap, "stop.f_gap", gap);
   need(!stop.f_gap || evaluate.train_loss, "stop.f_gap", "needs evaluate.train_loss = true, without which f - f* is not measured");
   const std::vector<MeasureColumn>& columns = parts.measures.columns();
+  need(!stop.train_loss || evaluate.train_loss, "stop.train_loss",
+       "needs evaluate.train_loss = true, without which the loss is not measured");
   for (const std::string& text : stop.measures)
     if (const std::optional<StopCondition> condition = parse_stop_condition(text))
       need(place_of(columns, condition->column) < columns.size(), "stop.measures", unknown_stop_column(condition->column, columns));
@@ -146,7 +148,7 @@ void check_parts(const CheckedParts<T>& parts) {
   check_measures(parts, problems);
   check_local_update(parts, problems);
   const ExchangeChannel<T> down = about_key("compressor.down.kind", [&] {
-    return make_channel<T>(parts.scenario, parts.problem.layers(), "down", parts.scenario.down, 0, Device::cpu);
+    return make_channel<T>(parts.scenario, parts.problem.layers(), "down", parts.scenario.down, 0, 1, Device::cpu);
   });
   const FeedbackNeeds needs = parts.method.feedback->needs();
   check_needs(needs, parts.method.plan, combination_of(parts, needs, down, problems), problems);

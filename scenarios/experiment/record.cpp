@@ -146,12 +146,13 @@ void add_theory(const PlayedRun<T>& run, RunResult& result) {
   const std::optional<GradientNoise> noise = gradient_noise(run.problem, run.method.local->step_settings().sampling);
   if (!noise) return;
   const double curvature = run.problem.model().regulariser().largest_curvature();
-  const bool shares_errors = std::ranges::any_of(run.method.exchange.channels, [](const ExchangeChannel<T>& channel) {
-    return channel.compressor->contract(channel.scope).errors_are_shared;
-  });
+  const double largest = std::ranges::max(run.problem.weights());
+  double weight = largest;
+  for (const ExchangeChannel<T>& channel : run.method.exchange.channels)
+    weight = std::max(weight, weight_of_errors(channel.compressor->contract(channel.scope), largest));
   const TheoryNumbers numbers{.L = run.problem.names_for(Expression("L"), "theory").at("L") + curvature,
                               .L_max = std::ranges::max(run.problem.client_smoothness()) + curvature,
-                              .largest_weight = shares_errors ? 1 : std::ranges::max(run.problem.weights()),
+                              .largest_weight = weight,
                               .noise = *noise};
   std::vector<ResolvedConstant>& constants = result.record.constants;
   const std::size_t before = constants.size();

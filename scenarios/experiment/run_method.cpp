@@ -10,7 +10,7 @@
 namespace fl {
 
 template <class T>
-RunMethod<T> make_method(const Scenario& scenario, const LayerTable& layers, Device device) {
+RunMethod<T> make_method(const Scenario& scenario, const LayerTable& layers, std::size_t num_clients, Device device) {
   RunMethod<T> method;
   about_key("local.kind", [&] { method.local = make_named<LocalUpdate<T>>("local_update", scenario.local, kPrecisionOf<T>); });
   about_key("feedback.up.kind", [&] { method.feedback = make_named<Feedback<T>>("feedback", scenario.feedback_up, kPrecisionOf<T>); });
@@ -20,7 +20,7 @@ RunMethod<T> make_method(const Scenario& scenario, const LayerTable& layers, Dev
     const CompressorSpec& compressor = scenario.compressor_up(spec.name);
     const std::string section = scenario.up.contains(spec.name) ? "compressor.up." + spec.name : "compressor.up";
     ExchangeChannel<T> channel = about_key(section + ".kind", [&] {
-      return make_channel<T>(scenario, layers, spec.name, compressor, method.exchange.channels.size(), device);
+      return make_channel<T>(scenario, layers, spec.name, compressor, method.exchange.channels.size(), num_clients, device);
     });
     channel.vector = static_cast<std::size_t>(std::find(vectors.begin(), vectors.end(), spec.vector) - vectors.begin());
     channel.every = spec.every;
@@ -32,7 +32,7 @@ RunMethod<T> make_method(const Scenario& scenario, const LayerTable& layers, Dev
 
 template <class T>
 ExchangeChannel<T> make_channel(const Scenario& scenario, const LayerTable& layers, const std::string& name, const CompressorSpec& spec,
-                                std::size_t index, Device device) {
+                                std::size_t index, std::size_t num_senders, Device device) {
   ExchangeChannel<T> channel;
   channel.name = name;
   if (Registry::instance().contains("compressor", spec.part.kind, device, kPrecisionOf<T>)) channel.device = device;
@@ -41,7 +41,9 @@ ExchangeChannel<T> make_channel(const Scenario& scenario, const LayerTable& laye
     channel.receiver = make_part<Compressor<T>>("compressor", spec.part.kind, spec.part.options, Device::cpu, kPrecisionOf<T>);
   const Part identity = default_part("compressor", "identity");
   channel.dense = make_part<Compressor<T>>("compressor", identity.kind, identity.options, device, kPrecisionOf<T>);
-  channel.scope = channel.compressor->adapt(make_scope(layers, spec.scope, static_cast<std::size_t>(spec.bucket), spec.exclude));
+  Scope scope = make_scope(layers, spec.scope, static_cast<std::size_t>(spec.bucket), spec.exclude);
+  scope.clients = num_senders;
+  channel.scope = channel.compressor->adapt(std::move(scope));
   channel.compressor->check(channel.scope);
   channel.random_key = hash64(hash64(scenario.seeds.compressor, static_cast<std::uint64_t>(Purpose::compressor)), index);
   for (int phase = 0; phase < channel.num_phases(); ++phase)
@@ -114,9 +116,9 @@ void declare_slots(const RunMethod<T>& method, const RunSettings& run, const Slo
 }
 
 #define FL_INSTANTIATE(T)                                                                                                                 \
-  template RunMethod<T> make_method<T>(const Scenario&, const LayerTable&, Device);                                                       \
+  template RunMethod<T> make_method<T>(const Scenario&, const LayerTable&, std::size_t, Device);                                          \
   template ExchangeChannel<T> make_channel<T>(const Scenario&, const LayerTable&, const std::string&, const CompressorSpec&, std::size_t, \
-                                              Device);                                                                                    \
+                                              std::size_t, Device);                                                                       \
   template RunSettings run_settings<T>(const Scenario&, const RunMethod<T>&, const FederatedProblem<T>&);                                 \
   template AbsenceRule absence_rule<T>(const Scenario&, const RunMethod<T>&, const RunSettings&);                                         \
   template void declare_slots<T>(const RunMethod<T>&, const RunSettings&, const SlotHosts<T>&);

@@ -27,15 +27,16 @@ struct RunMethod {
   Unit unit = Unit::gradient;
 };
 
-// Makes the parts of a method; operators run on `device` if they support it. Throws ConfigError if a part rejects its options or the
-// model's layers.
+// Makes the parts of a method for this many clients; operators run on `device` if they support it. Throws ConfigError if a part rejects its
+// options, the model's layers or the number of clients.
 template <class T>
-[[nodiscard]] RunMethod<T> make_method(const Scenario& scenario, const LayerTable& layers, Device device);
+[[nodiscard]] RunMethod<T> make_method(const Scenario& scenario, const LayerTable& layers, std::size_t num_clients, Device device);
 
-// Returns the channel `name` of a scenario; `index` separates its operator's random numbers from those of other channels.
+// Returns the channel `name` of a scenario, which this many senders use; `index` separates its operator's random numbers from those of
+// other channels.
 template <class T>
 [[nodiscard]] ExchangeChannel<T> make_channel(const Scenario& scenario, const LayerTable& layers, const std::string& name,
-                                              const CompressorSpec& spec, std::size_t index, Device device);
+                                              const CompressorSpec& spec, std::size_t index, std::size_t num_senders, Device device);
 
 // Returns the part that a scenario names for a role.
 template <class Interface>

@@ -109,7 +109,7 @@ void require_playable(const FederatedProblem<T>& problem) {
 template <class T>
 bool needs_optimum(const Scenario& scenario, const FederatedProblem<T>& problem) {
   return scenario.start.kind == StartOptions::Kind::optimum ||
-         make_method<T>(scenario, problem.layers(), Device::cpu).local->traits().needs_optimum;
+         make_method<T>(scenario, problem.layers(), problem.shards().size(), Device::cpu).local->traits().needs_optimum;
 }
 
 }  // namespace

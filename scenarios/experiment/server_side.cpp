@@ -31,7 +31,7 @@ ServerSide<T> make_server_side(const Scenario& scenario, const LayerTable& layer
   declare_slots<T>(method, run, {.server = side.state.get()});
   const AbsenceRule absence = absence_rule(scenario, method, run);
   if (absence.replaces()) side.state->declare({.name = kAbsentMean, .owner = SlotOwner::server});
-  side.downlink = std::make_unique<Downlink<T>>(make_channel<T>(scenario, layers, "down", scenario.down, 0xD0, Device::cpu),
+  side.downlink = std::make_unique<Downlink<T>>(make_channel<T>(scenario, layers, "down", scenario.down, 0xD0, 1, Device::cpu),
                                                 scenario.down.sends(), run.num_clients, run.P, run.local_statistics);
   if (place.keeps_messages) side.downlink->keep_messages();
   side.round =

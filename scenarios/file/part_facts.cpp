@@ -40,7 +40,8 @@ std::unique_ptr<Interface> make_default(const std::string& role, const std::stri
   return make_part<Interface>(role, name, Registry::instance().default_options(role, name), Device::cpu, precision);
 }
 
-// answer(operator, scope) for 40 x 25 parameters as a vector or, where it asks for a matrix, as one; "" where an option has to be given.
+// answer(operator, scope) for 40 x 25 parameters as a vector or, where it asks for a matrix, as one, of 10 clients; "" where an option has
+// to be given.
 template <class T, class Answer>
 std::string ask_compressor(const std::string& name, const Answer& answer) {
   LayerTable table;
@@ -48,7 +49,9 @@ std::string ask_compressor(const std::string& name, const Answer& answer) {
   for (const ScopeKind kind : {ScopeKind::model, ScopeKind::tensor}) {
     try {
       const auto part = make_default<Compressor<T>>("compressor", name, kPrecisionOf<T>);
-      const Scope scope = part->adapt(make_scope(table, kind, 0, {}));
+      Scope whole = make_scope(table, kind, 0, {});
+      whole.clients = 10;
+      const Scope scope = part->adapt(std::move(whole));
       part->check(scope);
       return answer(*part, scope);
     } catch (const Error&) {  // an option that has to be given, or a matrix that is needed
@@ -60,7 +63,9 @@ std::string ask_compressor(const std::string& name, const Answer& answer) {
 // Positions and values of a message, in words.
 template <class T>
 std::string form_of(const Payload<T>& message) {
-  std::string text = message.positions == Positions::list ? "positions and " : message.positions == Positions::factors ? "factors, " : "";
+  std::string text;
+  if (message.positions == Positions::factors) text = "factors, ";
+  if (message.positions == Positions::list && !message.has_known_positions()) text = "positions and ";
   if (message.values == WireValue::levels)
     text += "levels of " + std::to_string(message.level_format.bits) + (message.level_format.bits == 1 ? " bit" : " bits");
   else

@@ -59,9 +59,11 @@ sampling, so they are paired.
 | `tune.keys` | list of tables with `key` and `values` | none | each key once | several keys; each applies to the methods that have it, and all combinations of their values are tried |
 | `tune.seeds` | integer | `3` | in [1, 1000] | tuning seeds; never those of the study |
 | `tune.measure` | string | `"train_loss"` | `train_loss`, `f_gap` or a column of `evaluate.measures` | measure to minimise, or to maximise if the column says that higher is better: its mean over the last fifth of the budget |
-| `tune.at` | string | `"bits"` if a method has a budget, else `"rounds"` | `bits` or `rounds` | whether candidates are compared at equal bits or at equal rounds |
+| `tune.at` | string | `"bits"` if a method has a budget, else `"rounds"` | `bits`, `rounds` or `target` | whether candidates are compared at equal bits, at equal rounds, or by the bits with which they reach the level of `target_of` |
 | `tune.budget_of` | string | `"none"`, else the first method | label of a method | method whose bits in the scenario's rounds are the budget |
-| `tune.bits` | string | `"up"` | `up` or `both` | which bits the budget counts |
+| `tune.target_of` | string | `"none"`, else the first method | label of a method | method whose end point after the scenario's rounds, tuned there, is the level to reach |
+| `tune.margin` | string | `"1.1x"` | a ratio above 1, or points such as `"1pt"` | how much worse than that level is near enough |
+| `tune.bits` | string | `"up"` | `up` or `both` | which bits the budget counts, or the way to the level |
 )md";
 
 // Text inside a cell of a Markdown table.

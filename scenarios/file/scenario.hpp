@@ -39,6 +39,7 @@ struct Part {
 struct StopOptions {
   std::optional<double> accuracy;      // on the test set, reaches at least
   std::optional<double> f_gap;         // f - f* falls to
+  std::optional<double> train_loss;    // f falls to
   std::optional<double> grad_norm_sq;  // |grad f|^2 falls to
   std::optional<double> bits;          // up and down, all clients together, reach
   std::optional<double> bits_up;       // up alone

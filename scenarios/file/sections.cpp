@@ -70,6 +70,7 @@ Section stop_section(StopOptions& stop) {
   Section section{.path = "stop", .doc = "A run ends after `rounds`, or earlier when one of these is reached."};
   optional_number(section.keys, "accuracy", stop.accuracy, "test accuracy at which the run ends").above(0).at_most(1);
   optional_number(section.keys, "f_gap", stop.f_gap, "value of f - f* at which the run ends").above(0);
+  optional_number(section.keys, "train_loss", stop.train_loss, "loss over all training rows, f, at which the run ends");
   optional_number(section.keys, "grad_norm_sq", stop.grad_norm_sq, "value of |grad f|^2 at which the run ends").above(0);
   optional_number(section.keys, "bits", stop.bits, "bits up and down of all clients together at which the run ends").above(0).unit("bits");
   optional_number(section.keys, "bits_up", stop.bits_up, "bits up of all clients together at which the run ends").above(0).unit("bits");

@@ -369,6 +369,20 @@ Cell with_budget(const Cell& cell, Against which, double bits) {
   return changed;
 }
 
+Cell with_target(const Cell& cell, const TuneSettings& settings, double target) {
+  Cell changed = cell;
+  changed.scenario.rounds *= kMostRounds;
+  StopOptions& stop = changed.scenario.stop;
+  if (settings.measure == "f_gap")
+    stop.f_gap = target;
+  else if (settings.measure == "train_loss")
+    stop.train_loss = target;
+  else
+    stop.measures = {settings.measure + (settings.is_highest_best ? " >= " : " <= ") + to_string(Value{target})};
+  identify(changed);
+  return changed;
+}
+
 namespace {
 
 std::vector<Cell> cells_of(const std::string& text, const std::string& source, const std::vector<std::string>& settings,

@@ -59,8 +59,8 @@ struct Cell {
   std::optional<MatchBits> match;
   std::shared_ptr<const TuneSettings> tune;
   std::vector<std::size_t> tuned_keys;  // into tune->keys: those that the parts of this combination have
-  AxisLabels budget_labels;             // of the combination whose bits are the budget; empty without a budget
-  bool goes_to_budget = false;          // the study's runs end at the budget, as those of its tuning do
+  AxisLabels budget_labels;             // of the combination whose bits are the budget, or whose level is the target; empty without
+  bool goes_to_budget = false;          // the study's runs end at the budget or target, as those of its tuning do
   std::vector<ResolvedConstant> found;  // what tuning tells of this cell, recorded with its runs
   [[nodiscard]] bool needs_tuning() const { return match || !tuned_keys.empty() || goes_to_budget; }
   // The labels of the combination whose bits are to be matched; only where there is one.
@@ -79,6 +79,8 @@ struct Cell {
 [[nodiscard]] FL_API Cell with_later_seeds(const Cell& cell, std::uint64_t steps);
 // Returns the same cell as a run that ends when it has sent `bits`, or after kMostRounds times its rounds.
 [[nodiscard]] FL_API Cell with_budget(const Cell& cell, Against which, double bits);
+// Returns the same cell as a run that ends when the tuned measure has reached the target, or after kMostRounds times its rounds.
+[[nodiscard]] FL_API Cell with_target(const Cell& cell, const TuneSettings& settings, double target);
 
 // All cells of a scenario file; `settings` are the texts of --set. Throws ConfigError with all problems, with a catalog also those of data
 // sets and files that are not there.

@@ -49,14 +49,35 @@ void read_keys(const Node& table, TuneTable& tune, ProblemList& problems) {
   }
 }
 
-// Which budget, and where candidates are compared. A budget that is described asks for at = "bits".
-void read_budget(const Node& table, TuneTable& tune, ProblemList& problems) {
+// Adds a problem for each of these keys that the table has.
+void refuse_idle(const Node& table, std::initializer_list<const char*> names, const std::string& at, ProblemList& problems) {
+  for (const char* name : names)
+    if (const Node* node = table.find(name))
+      problems.add(node->place, std::string("sweep.tune.") + name + ": has no effect with at = \"" + at + "\"; drop one of them");
+}
+
+void read_margin_of(const Node& table, TuneTable& tune, ProblemList& problems) {
+  tune.margin_place = place_of_member(table, "margin");
+  const Node* node = table.find("margin");
+  if (node == nullptr) return;
+  const std::string* text = node->text();
+  const std::optional<Margin> margin = text == nullptr ? std::nullopt : read_margin(*text);
+  if (margin)
+    tune.settings.margin = *margin;
+  else
+    problems.add(node->place, "sweep.tune.margin: must be a ratio above 1, such as \"1.1x\", or points of a share, such as \"1pt\", is " +
+                                  node->shown() + "; the reference itself does not reach a target that is better than its level");
+}
+
+// Where candidates are compared, and with what. A budget or a target that is described asks for it.
+void read_goal(const Node& table, TuneTable& tune, ProblemList& problems) {
   using At = TuneSettings::At;
   Schema schema;
   At at = At::rounds;
-  schema.choice("at", at, {{At::rounds, "rounds"}, {At::bits, "bits"}}, "");
+  schema.choice("at", at, {{At::rounds, "rounds"}, {At::bits, "bits"}, {At::target, "target"}}, "");
   schema.choice("bits", tune.settings.budget_bits, {{Against::bits_up, "up"}, {Against::bits_both, "both"}}, "");
   schema.field("budget_of", tune.budget_of, "");
+  schema.field("target_of", tune.target_of, "");
   for (Field& field : schema.fields()) {
     const Node* node = table.find(field.name);
     if (node == nullptr) continue;
@@ -65,16 +86,24 @@ void read_budget(const Node& table, TuneTable& tune, ProblemList& problems) {
     else if (field.name == "at")
       tune.at = at;
   }
-  if (const Node* node = table.find("budget_of")) tune.budget_place = node->place;
-  for (const char* name : {"bits", "budget_of"}) {
-    const Node* node = table.find(name);
-    if (node != nullptr && tune.at == At::rounds)
-      problems.add(node->place, std::string("sweep.tune.") + name + ": has no effect with at = \"rounds\"; drop one of them");
-  }
-  if (!tune.at && (table.find("bits") != nullptr || !tune.budget_of.empty())) tune.at = At::bits;
+  read_margin_of(table, tune, problems);
+  const auto has = [&table](const char* key) { return table.find(key) != nullptr; };
+  for (const char* key : {"budget_of", "target_of"})
+    if (has(key)) tune.budget_place = table.find(key)->place;
+  if (!tune.at && (has("target_of") || has("margin"))) tune.at = At::target;
+  if (!tune.at && (has("bits") || has("budget_of"))) tune.at = At::bits;
+  if (tune.at == At::rounds) refuse_idle(table, {"bits", "budget_of", "target_of", "margin"}, "rounds", problems);
+  if (tune.at == At::bits) refuse_idle(table, {"target_of", "margin"}, "bits", problems);
+  if (tune.at == At::target) refuse_idle(table, {"budget_of"}, "target", problems);
 }
 
 }  // namespace
+
+double target_near(double level, const TuneSettings& settings) {
+  const Margin& margin = settings.margin;
+  if (settings.is_highest_best) return margin.is_ratio ? level / margin.value : level - margin.value;
+  return margin.is_ratio ? level * margin.value : level + margin.value;
+}
 
 TuneTable read_tune(const Node& table, ProblemList& problems) {
   TuneTable tune;
@@ -83,7 +112,8 @@ TuneTable read_tune(const Node& table, ProblemList& problems) {
     problems.add(table.place, "sweep.tune: must be a table, is " + table.shown());
     return tune;
   }
-  refuse_other_keys(table, "sweep.tune", {"seeds", "key", "values", "keys", "measure", "at", "budget_of", "bits"}, problems);
+  refuse_other_keys(table, "sweep.tune", {"seeds", "key", "values", "keys", "measure", "at", "budget_of", "target_of", "margin", "bits"},
+                    problems);
   Schema schema;
   schema.field("seeds", tune.settings.seeds, "").at_least(1).at_most(1000);
   schema.field("measure", tune.settings.measure, "");
@@ -97,7 +127,7 @@ TuneTable read_tune(const Node& table, ProblemList& problems) {
   if (candidates > static_cast<double>(kMostCandidates))
     problems.add(table.place, "sweep.tune.values: all keys together must have at most " + std::to_string(kMostCandidates) +
                                   " combinations of values, have " + to_string(Value{candidates}));
-  read_budget(table, tune, problems);
+  read_goal(table, tune, problems);
   tune.settings.measure_place = place_of_member(table, "measure");
   return tune;
 }

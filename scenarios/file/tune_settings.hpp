@@ -4,6 +4,8 @@
 //                                 `key` and `values` in the table itself are one such key
 //   at = "bits"                   candidates are compared at B bits, those that the method `budget_of` sends in the scenario's rounds
 //   at = "rounds"                 candidates are compared at the scenario's rounds
+//   at = "target"                 candidates are compared by the bits with which they reach the level of the method `target_of`, which is
+//                                 tuned first, at the scenario's rounds; `margin` says how far from its level is near enough
 //
 // A measure is compared as the mean of the last fifth of the bits or rounds (scenarios/results/end_point.hpp).
 #pragma once
@@ -13,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/file/analysis_plan.hpp"
 #include "scenarios/file/config_tree.hpp"
 #include "scenarios/results/trace.hpp"
 
@@ -28,13 +31,14 @@ inline constexpr std::size_t kMostCandidates = 10'000;  // of a method: combinat
 
 // How values are found on seeds of their own. Every method gets the same values and seeds.
 struct TuneSettings {
-  enum class At { rounds, bits };
+  enum class At { rounds, bits, target };
   std::int64_t seeds = 3;
   std::vector<TuneKey> keys;                     // none: nothing but matching
   std::string measure = "train_loss";            // train_loss, f_gap, or a column of evaluate.measures
   bool is_highest_best = false;                  // as that column says; else the smallest is
   At at = At::rounds;                            // where candidates are compared
-  Against budget_bits = Against::bits_up;        // which bits the budget counts
+  Against budget_bits = Against::bits_up;        // which bits the budget counts, or those that a target costs
+  Margin margin{.text = "1.1x"};                 // of a target: how far from the reference's level
   SourceLocation place = {}, budget_place = {};  // of the table, and of what names the budget
   SourceLocation measure_place = {};
 };
@@ -44,9 +48,13 @@ struct TuneTable {
   TuneSettings settings;
   std::optional<TuneSettings::At> at;
   std::string budget_of;  // label of a method; "" = chosen
-  SourceLocation place, budget_place;
+  std::string target_of;  // the same
+  SourceLocation place, budget_place, margin_place;
   std::vector<SourceLocation> key_places;  // of settings.keys
 };
+
+// Returns the level that is near enough to that of the reference.
+[[nodiscard]] FL_API double target_near(double level, const TuneSettings& settings);
 
 [[nodiscard]] TuneTable read_tune(const Node& table, ProblemList& problems);
 

@@ -73,9 +73,9 @@ void assign_keys(std::vector<Cell>& cells, const TuneTable& table, ProblemList& 
   }
 }
 
-// ---- budget ----
+// ---- budget, or target ----
 
-// The value of an axis whose bits are the budget.
+// The value of an axis whose bits are the budget, or whose level is the target.
 struct Reference {
   std::size_t axis = 0, value = 0;
 };
@@ -136,50 +136,76 @@ bool ends_with_the_rounds(const Cell& cell) {
   return schedule != nullptr && to_string(schedule->value()) == "\"cosine\"";
 }
 
-// Why cells cannot go on to the reference's bits; "" if they can.
+// Why cells cannot go on to the reference's bits or level; "" if they can.
 std::string obstacle(const std::vector<Cell>& cells, const Sweep& sweep, const Reference& reference) {
   std::set<AxisLabels> present;
   for (const Cell& cell : cells) present.insert(cell.axis_labels);
   for (const std::size_t i : firsts_of(cells)) {
     if (const AxisLabels labels = labels_at(sweep, cells[i].axis_labels, reference); !present.contains(labels))
-      return text_of(labels) + " is excluded from the sweep, so it sends no bits";
+      return text_of(labels) + " is excluded from the sweep, so it sends no bits and has no level";
     if (ends_with_the_rounds(cells[i]))
       return "local.schedule = \"cosine\" of " + text_of(cells[i].axis_labels) +
-             " ends with the rounds and not with bits; take another schedule, or tune at = \"rounds\"";
+             " ends with the rounds, and not with bits or at a target; take another schedule, or tune at = \"rounds\"";
   }
   return "";
 }
 
-// Sets where candidates are compared, and the budget of each cell.
-void set_budget(std::vector<Cell>& cells, const Sweep& sweep, TuneTable& table, ProblemList& problems) {
+void refuse_matches(const std::vector<Cell>& cells, const SourceLocation& place, ProblemList& problems) {
+  const auto matched = std::ranges::find_if(cells, [](const Cell& cell) { return cell.match.has_value(); });
+  if (matched != cells.end())
+    problems.add(place, "sweep.tune.at: \"target\" compares the bits that methods need, so " + text_of(matched->axis_labels) +
+                            " cannot have match_bits_of, which gives it the bits of another");
+}
+
+// The end of a run belongs to the target.
+void refuse_other_ends(const std::vector<Cell>& cells, const TuneSettings& settings, const SourceLocation& place, ProblemList& problems) {
+  const StopOptions& stop = cells.front().scenario.stop;
+  const bool is_taken = settings.measure == "f_gap"        ? stop.f_gap.has_value()
+                        : settings.measure == "train_loss" ? stop.train_loss.has_value()
+                                                           : !stop.measures.empty();
+  if (is_taken)
+    problems.add(place, "sweep.tune.at: \"target\" ends runs by " + settings.measure +
+                            ", and so does [stop] with another value; drop that key of [stop]");
+}
+
+// Returns the combination that each cell's budget or target is taken from, if the sweep has it; adds a problem if it is asked for.
+std::optional<Reference> find_reference(const std::vector<Cell>& cells, const Sweep& sweep, const std::string& label,
+                                        const std::string& key, const SourceLocation& place, bool is_asked, ProblemList& problems) {
+  const auto reference = label.empty() ? baseline_of(sweep) : named_reference(sweep, label, key, place, problems);
+  if (!problems.empty()) return std::nullopt;
+  const std::string why =
+      reference ? obstacle(cells, sweep, *reference)
+                : "must be given as the label of a method, because the sweep has no axis of compressors or feedbacks to choose it from";
+  if (why.empty()) return reference;
+  if (is_asked) problems.add(place, key + ": " + why);
+  return std::nullopt;
+}
+
+// Sets where candidates are compared, and the budget or the target of each cell.
+void set_goal(std::vector<Cell>& cells, const Sweep& sweep, TuneTable& table, ProblemList& problems) {
   const bool tunes = std::ranges::any_of(cells, [](const Cell& cell) { return !cell.tuned_keys.empty(); });
-  const bool whole_study = !sweep.to_bits_of.empty(), is_asked = whole_study || table.at == At::bits;
-  if (whole_study && table.at == At::rounds)
+  const bool whole_study = !sweep.to_bits_of.empty(), to_target = table.at == At::target;
+  const bool is_asked = whole_study || to_target || table.at == At::bits;
+  if (whole_study && table.at && table.at != At::bits)
     problems.add(table.place, "sweep.tune.at: must be \"bits\" when sweep.to_bits_of makes the study's runs continue to equal bits");
   if (whole_study && !table.budget_of.empty() && table.budget_of != sweep.to_bits_of)
     problems.add(table.budget_place, "sweep.tune.budget_of: must be the method of sweep.to_bits_of, \"" + sweep.to_bits_of + "\", is \"" +
                                          table.budget_of + "\"; drop one of them");
   if (!whole_study && is_asked && !tunes)
     problems.add(table.place, "sweep.tune.at: has no effect without a key that is tuned, or sweep.to_bits_of");
+  if (to_target) refuse_matches(cells, table.place, problems);
   if (!problems.empty() || !(is_asked || (tunes && !table.at))) return;
 
-  const std::string& label = whole_study ? sweep.to_bits_of : table.budget_of;
-  const std::string key = whole_study ? "sweep.to_bits_of" : "sweep.tune.budget_of";
+  const std::string& label = whole_study ? sweep.to_bits_of : to_target ? table.target_of : table.budget_of;
+  const std::string key = whole_study ? "sweep.to_bits_of" : to_target ? "sweep.tune.target_of" : "sweep.tune.budget_of";
   const SourceLocation& place = whole_study ? sweep.to_bits_place : table.budget_place;
-  const auto reference = label.empty() ? baseline_of(sweep) : named_reference(sweep, label, key, place, problems);
-  if (!problems.empty()) return;
-  const std::string why =
-      reference ? obstacle(cells, sweep, *reference)
-                : "must be given as the label of a method, because the sweep has no axis of compressors or feedbacks to choose it from";
-  if (!why.empty()) {
-    if (is_asked) problems.add(place, key + ": " + why);
-    return;  // tuned at equal rounds
-  }
-  table.settings.at = At::bits;
+  const auto reference = find_reference(cells, sweep, label, key, place, is_asked, problems);
+  if (!reference) return;  // tuned at equal rounds
+  table.settings.at = to_target ? At::target : At::bits;
   table.settings.budget_place = place;
   for (Cell& cell : cells) {
-    cell.goes_to_budget = whole_study;
-    if (whole_study || !cell.tuned_keys.empty()) cell.budget_labels = labels_at(sweep, cell.axis_labels, *reference);
+    cell.goes_to_budget = whole_study || to_target;
+    if (cell.goes_to_budget || !cell.tuned_keys.empty()) cell.budget_labels = labels_at(sweep, cell.axis_labels, *reference);
   }
 }
 
@@ -198,6 +224,7 @@ std::int64_t largest_every(std::int64_t rounds) {
 }
 
 void check_end_point(const Cell& cell, const TuneTable& table, ProblemList& problems) {
+  if (table.settings.at == At::target && cell.axis_labels != cell.budget_labels) return;  // judged by the bits to the target alone
   // A method that is cheaper than the budget's plays more rounds; how many, is known when it has run.
   const bool may_play_more = table.settings.at == At::bits && cell.axis_labels != cell.budget_labels;
   const std::int64_t rounds = cell.scenario.rounds * (may_play_more ? kMostRounds : 1);
@@ -234,7 +261,7 @@ void take_measure(const std::vector<Cell>& cells, TuneSettings& settings, Proble
 
 void check_measures(const std::vector<Cell>& cells, const TuneTable& table, ProblemList& problems) {
   for (const std::size_t i : firsts_of(cells)) {
-    if (cells[i].tuned_keys.empty()) continue;
+    if (cells[i].tuned_keys.empty() && table.settings.at != At::target) continue;
     const EvaluateOptions& evaluate = cells[i].scenario.evaluate;
     if (!evaluate.train_loss && is_of_training_rows(table.settings.measure))
       problems.add(table.place, "evaluate.train_loss: must be true, because sweep.tune compares " + table.settings.measure);
@@ -258,8 +285,9 @@ void set_tuning(std::vector<Cell>& cells, const Sweep& sweep, ProblemList& probl
   table.settings.place = sweep.tune ? table.place : sweep.to_bits_place;
   refuse_axes(sweep, table, problems);
   if (problems.empty()) assign_keys(cells, table, problems);
-  if (problems.empty()) set_budget(cells, sweep, table, problems);
+  if (problems.empty()) set_goal(cells, sweep, table, problems);
   if (problems.empty() && sweep.tune) take_measure(cells, table.settings, problems);
+  if (problems.empty() && table.settings.at == At::target) refuse_other_ends(cells, table.settings, table.place, problems);
   if (problems.empty()) check_measures(cells, table, problems);
   const auto shared = std::make_shared<const TuneSettings>(std::move(table.settings));
   for (Cell& cell : cells) cell.tune = shared;

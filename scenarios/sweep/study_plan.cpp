@@ -120,6 +120,10 @@ std::vector<double> shares_of_rounds(const std::vector<Combination>& combination
     const auto budget = bits.find(cell.budget_labels);
     const double own = budget_bits(one.trial.calibration, cell);
     const auto most = static_cast<double>(kMostRounds);
+    if (cell.tune && cell.tune->at == TuneSettings::At::target) {  // where the target is reached is not known: its latest place
+      shares.push_back(cell.axis_labels == cell.budget_labels ? 1 : most);
+      continue;
+    }
     shares.push_back(cell.budget_labels.empty() || budget == bits.end() ? 1 : own > 0 ? std::min(most, budget->second / own) : most);
   }
   return shares;

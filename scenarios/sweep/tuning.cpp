@@ -13,6 +13,7 @@
 #include "fl_core/config/key_error.hpp"
 #include "scenarios/file/key_places.hpp"
 #include "scenarios/file/scenario_reader.hpp"
+#include "scenarios/sweep/tuned_cells.hpp"
 #include "scenarios/sweep/tuning_grid.hpp"
 #include "scenarios/sweep/tuning_runs.hpp"
 
@@ -31,28 +32,15 @@ struct Candidate {
   TuningOutcome outcome{};
 };
 
-// A combination that is tuned, or whose bits others must match.
+// A combination that is tuned, or whose bits or level others must match.
 struct Method {
   Cell cell;  // first seed, as in the file
   std::vector<TuningGrid> grids;
   std::deque<Candidate> candidates;
   Candidate* best = nullptr;
   double budget = kInfinity;
+  std::optional<double> target;  // level that ends its runs, once it is known
 };
-
-// Returns the labels of the combinations whose bits others must match.
-std::set<AxisLabels> references_of(const std::vector<Cell>& cells) {
-  std::set<AxisLabels> references;
-  for (const Cell& cell : cells)
-    if (cell.match) references.insert(cell.reference_labels());
-  return references;
-}
-
-bool any_needs_tuning(const std::vector<Cell>& cells) {
-  return std::any_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.needs_tuning(); });
-}
-
-TuneSettings settings_of(const std::vector<Cell>& cells) { return cells.front().tune ? *cells.front().tune : TuneSettings{}; }
 
 std::string describe(const AxisLabels& labels) {
   std::string text;
@@ -73,11 +61,12 @@ double mean_of(const std::vector<double>& values) {
 class Tuner {
  public:
   Tuner(std::vector<Cell>& cells, const DataCatalog* catalog, const TuningMachine& machine)
-      : cells_(cells), machine_(machine), settings_(settings_of(cells)), runs_(catalog, machine, settings_.seeds) {}
+      : cells_(cells), machine_(machine), settings_(tune_settings_of(cells)), runs_(catalog, machine, settings_.seeds) {}
 
   std::vector<TunedOption> run() {
-    find_budgets();
+    if (settings_.at != TuneSettings::At::target) find_budgets();
     make_methods();
+    if (settings_.at == TuneSettings::At::target) find_targets();
     tune([](const Cell& cell) { return !cell.match; });
     tune([](const Cell& cell) { return cell.match.has_value(); });
     apply();
@@ -114,7 +103,7 @@ class Tuner {
       if (methods_.contains(cell.axis_labels) || (!is_tuned && !references.contains(cell.axis_labels))) continue;
       Method& method = methods_[cell.axis_labels];
       method.cell = cell;
-      if (!cell.budget_labels.empty()) method.budget = budgets_.at(cell.budget_labels);
+      if (const auto budget = budgets_.find(cell.budget_labels); budget != budgets_.end()) method.budget = budget->second;
       for (const std::size_t k : cell.tuned_keys)
         method.grids.emplace_back(settings_.keys[k], *type_of_key(cell.scenario, settings_.keys[k].key));
       (void)add_candidates(method);
@@ -147,10 +136,50 @@ class Tuner {
     return added;
   }
 
+  // Tunes the references at the scenario's rounds, and sets the level of each, moved by the margin, as the target of its panel.
+  void find_targets() {
+    const std::set<AxisLabels> references = references_of(cells_);
+    tune([&references](const Cell& cell) { return references.contains(cell.axis_labels); }, Report::none);
+    for (const AxisLabels& labels : references) {
+      const Method& reference = methods_.at(labels);
+      targets_[labels] = target_of_level(reference);
+    }
+    for (auto& [_, method] : methods_) method.target = targets_.at(method.cell.budget_labels);
+  }
+
+  // Returns the target that a tuned reference sets. Throws ConfigError if it does not reach it itself.
+  [[nodiscard]] double target_of_level(const Method& reference) {
+    const auto refuse = [&](const std::string& why) {
+      throw error_at(settings_.budget_place, "sweep.tune.target_of: " + describe(reference.cell.axis_labels) + " " + why);
+    };
+    const Candidate& best = *reference.best;
+    const TuningOutcome at_end = reference.grids.empty() ? level_of(best.cell) : best.outcome;
+    if (std::isinf(at_end.cost)) refuse("has no level, because its runs diverge or fail: it " + at_end.why);
+    const double level = settings_.is_highest_best ? -at_end.cost : at_end.cost, target = target_near(level, settings_);
+    if (settings_.margin.is_ratio && !(level > 0))
+      refuse("ends at " + to_string(Value{level}) + ", of which the ratio " + settings_.margin.text +
+             " is no margin; give points, such as \"1pt\"");
+    const TuningOutcome reached = runs_.outcome_at(best.cell, settings_, target);
+    if (reached.starts_there)
+      refuse("has the level " + to_string(Value{level}) + ", and the start is as good as the target " + to_string(Value{target}) +
+             "; give a smaller sweep.tune.margin or more rounds");
+    if (reached.missed > 0)
+      refuse("does not reach the target " + to_string(Value{target}) + " on " + std::to_string(reached.missed) + " of " +
+             std::to_string(settings_.seeds) + " tuning seeds, although its level is " + to_string(Value{level}) +
+             "; give more tuning seeds or a larger sweep.tune.margin");
+    return target;
+  }
+  [[nodiscard]] TuningOutcome level_of(const Cell& cell) {
+    runs_.ensure({cell});
+    return runs_.outcome(cell, settings_, Against::round, kInfinity);
+  }
+
+  enum class Report { values, none };
+
   // Finds the best candidate of every method for which `which` is true. All methods advance step by step together, which keeps the workers
   // busy.
   template <class Which>
-  void tune(const Which& which) {
+  void tune(const Which& which, Report report = Report::values) {
     std::vector<Method*> methods;
     std::vector<std::pair<Method*, Candidate*>> fresh;
     for (auto& [_, method] : methods_) {
@@ -170,10 +199,12 @@ class Tuner {
       if (fresh.empty()) break;
       say("extending grids, step " + std::to_string(extension + 1) + ": " + std::to_string(fresh.size()) + " more candidates");
     }
-    for (const Method* method : methods) tell(*method);
+    if (report == Report::values)
+      for (const Method* method : methods) tell(*method);
   }
 
   [[nodiscard]] Cell judged_cell(const Method& method, const Candidate& candidate) const {
+    if (method.target) return with_target(candidate.cell, settings_, *method.target);
     return std::isinf(method.budget) ? candidate.cell : with_budget(candidate.cell, settings_.budget_bits, method.budget);
   }
   void judge(const std::vector<std::pair<Method*, Candidate*>>& fresh, TuningRuns::Refusal refusal) {
@@ -183,7 +214,9 @@ class Tuner {
     runs_.ensure(runs, refusal);
     auto run = runs.begin();
     for (const auto& [method, candidate] : fresh)
-      if (!method->grids.empty()) {
+      if (!method->grids.empty() && method->target) {
+        candidate->outcome = runs_.outcome_at(*run++, settings_, *method->target);
+      } else if (!method->grids.empty()) {
         const Against against = std::isinf(method->budget) ? Against::round : settings_.budget_bits;
         candidate->outcome = runs_.outcome(*run++, settings_, against, method->budget);
       }
@@ -191,7 +224,7 @@ class Tuner {
   // Chooses the best candidate. If all candidates diverge, chooses the one with the smallest values, because smaller ones may work.
   static void choose(Method& method) {
     method.best = &*std::min_element(method.candidates.begin(), method.candidates.end(), [](const Candidate& a, const Candidate& b) {
-      return std::tie(a.outcome.cost, a.at) < std::tie(b.outcome.cost, b.at);
+      return std::tie(a.outcome.missed, a.outcome.cost, a.at) < std::tie(b.outcome.missed, b.outcome.cost, b.at);
     });
   }
   // Extends every grid whose best candidate is its first or last value.
@@ -200,14 +233,7 @@ class Tuner {
     for (std::size_t d = 0; d < method.grids.size(); ++d) {
       TuningGrid& grid = method.grids[d];
       const auto side = grid.end_at(method.best->at[d]);
-      const auto accepts = [&](const Value& value) {
-        try {
-          (void)with_option(method.cell, grid.key(), value);
-          return true;
-        } catch (const ConfigError&) {
-          return false;
-        }
-      };
+      const auto accepts = [&](const Value& value) { return is_accepted(method.cell, grid.key(), value); };
       if (!side || !grid.extend(*side, accepts)) continue;
       is_extended = true;
       if (*side == TuningGrid::Side::low)
@@ -275,7 +301,11 @@ class Tuner {
       if (std::isinf(best.outcome.cost))
         throw error_at(settings_.place, "sweep.tune: every value of " + keys_of(method) + " made a run of " + describe(common.axis_labels) +
                                             " diverge or fail; with the first of them it " + best.outcome.why);
-      common.measure = settings_.is_highest_best ? -best.outcome.cost : best.outcome.cost;
+      if (method.target)
+        common.target = *method.target;
+      else
+        common.measure = settings_.is_highest_best ? -best.outcome.cost : best.outcome.cost;
+      common.missed = best.outcome.missed;
       common.bits = best.outcome.bits_up;
       common.evaluations = best.outcome.evaluations;
       common.budget_bits = std::isinf(method.budget) ? 0 : method.budget;
@@ -316,7 +346,11 @@ class Tuner {
         cell = with_option(cell, tuned->option, tuned->value);
         record(*tuned, cell.found);
       }
-      if (cell.goes_to_budget) {
+      if (cell.goes_to_budget && settings_.at == TuneSettings::At::target) {
+        const double target = targets_.at(cell.budget_labels);
+        cell = with_target(cell, settings_, target);
+        cell.found.push_back({"target_level", target});
+      } else if (cell.goes_to_budget) {
         const double budget = budgets_.at(cell.budget_labels);
         cell = with_budget(cell, settings_.budget_bits, budget);
         cell.found.push_back({"budget_bits", budget});
@@ -338,6 +372,7 @@ class Tuner {
     }
     found.push_back({"tuning_candidates:" + tuned.option, static_cast<double>(tuned.candidates)});
     if (tuned.at_edge) found.push_back({"tuned_at_edge:" + tuned.option, 1});
+    if (tuned.missed > 0) found.push_back({"tuning_missed_target:" + tuned.option, static_cast<double>(tuned.missed)});
   }
 
   void say(const std::string& line) const {
@@ -348,7 +383,7 @@ class Tuner {
   const TuningMachine& machine_;
   const TuneSettings settings_;
   TuningRuns runs_;
-  std::map<AxisLabels, double> budgets_;
+  std::map<AxisLabels, double> budgets_, targets_;
   std::map<AxisLabels, Method> methods_;
   std::vector<TunedOption> found_;
 };
@@ -374,32 +409,6 @@ std::vector<TunedOption> recall_tuning(std::vector<Cell>& cells, const std::file
   } catch (const TuningNotStored&) {
     return {};
   }
-}
-
-std::vector<TuningEffort> expected_tuning(const std::vector<Cell>& cells) {
-  std::vector<TuningEffort> efforts;
-  if (!any_needs_tuning(cells)) return efforts;
-  const std::set<AxisLabels> references = references_of(cells);
-  std::set<AxisLabels> budgets;
-  for (const Cell& cell : cells)
-    if (!cell.budget_labels.empty()) budgets.insert(cell.budget_labels);
-  const TuneSettings settings = settings_of(cells);
-  const auto seeds = static_cast<double>(settings.seeds);
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    const Cell& cell = cells[i];
-    if (i > 0 && cell.axis_labels == cells[i - 1].axis_labels) continue;
-    TuningEffort effort{.cell = i};
-    for (const std::size_t k : cell.tuned_keys) effort.candidates *= settings.keys[k].values.size();
-    const double runs = static_cast<double>(effort.candidates) * seeds;
-    const bool has_budget = !cell.budget_labels.empty() && !cell.tuned_keys.empty(), is_reference = references.contains(cell.axis_labels);
-    if (has_budget) effort.budget_runs = runs;
-    if (cell.match) effort.runs += runs * kExpectedSteps;
-    if (!cell.match && !has_budget && (!cell.tuned_keys.empty() || is_reference)) effort.runs += runs;
-    if (has_budget && is_reference) effort.runs += seeds;  // for the best value, whose bits are matched
-    if (budgets.contains(cell.axis_labels)) effort.runs += seeds;
-    if (effort.runs + effort.budget_runs > 0) efforts.push_back(effort);
-  }
-  return efforts;
 }
 
 }  // namespace fl

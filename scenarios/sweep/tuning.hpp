@@ -8,6 +8,12 @@
 //                  file's own values. A candidate runs until it has sent B, or for kMostRounds times the rounds, and is judged at its end
 //   at = "rounds"  the scenario's rounds
 // A candidate that diverges or fails on one of the seeds is infinitely bad.
+//   at = "target"  the method `target_of` is tuned at the scenario's rounds; its end point, moved by the margin, is the target of its
+//   panel.
+//                  Then the candidates of all methods, its own too, run until they measure the target or for kMostRounds times the rounds.
+//                  The best has the fewest seeds that never reach it, which are censored: their bits are not known, only that they are more
+//                  than were sent. Among equals the geometric mean of the others' bits decides. Where no candidate reaches it on any seed,
+//                  the one that ends nearest to it is taken
 //
 // If the best value of a grid lies at an end, the grid is extended there, at most kMostExtensions times (scenarios/sweep/tuning_grid.hpp).
 // The matched option is searched again for each candidate, because the step size affects how many entries pass a threshold. Bits are
@@ -40,15 +46,17 @@ struct TunedOption {
   AxisLabels axis_labels;
   std::string option;  // "local.learning_rate", "compressor.up.threshold"
   Value value;
-  std::size_t candidates = 1;   // number of compared candidates, the same for all keys of a combination
-  double measure = 0;           // mean of the end points with this value
-  std::size_t evaluations = 0;  // in the shortest end point of the best candidate; 0 if nothing was compared
-  bool at_edge = false;         // the best value is the smallest or largest of an extended grid: a better one may lie outside
-  std::string note{};           // reason why the grid ended at this value; "" if the value lies inside
-  double bits = 0;              // mean uplink bits in the scenario's rounds, or until the budget is reached
-  double target_bits = 0;       // bits of the reference; 0 if nothing was matched
-  MatchedBits match{};          // result of the match, if bits were matched
-  double budget_bits = 0;       // budget at which candidates were compared; 0 for rounds
+  std::size_t candidates = 1;    // number of compared candidates, the same for all keys of a combination
+  double measure = 0;            // mean of the end points with this value
+  std::size_t evaluations = 0;   // in the shortest end point of the best candidate; 0 if nothing was compared
+  bool at_edge = false;          // the best value is the smallest or largest of an extended grid: a better one may lie outside
+  std::string note{};            // reason why the grid ended at this value; "" if the value lies inside
+  double bits = 0;               // mean uplink bits in the scenario's rounds, or until the budget is reached
+  double target_bits = 0;        // bits of the reference; 0 if nothing was matched
+  MatchedBits match{};           // result of the match, if bits were matched
+  double budget_bits = 0;        // budget at which candidates were compared; 0 for rounds
+  double target = kNotMeasured;  // level that candidates had to reach; NaN without a target. `bits` are then those at which they did
+  std::size_t missed = 0;        // tuning seeds on which the best candidate never reached it
 };
 
 struct TuningMachine {
@@ -70,6 +78,10 @@ FL_API std::vector<TunedOption> tune_cells(std::vector<Cell>& cells, const DataC
 // Sets the values that earlier tuning runs in `store` found in `cells` and returns them. Nothing runs and nothing is written. If runs are
 // missing, nothing is set and the result is empty.
 FL_API std::vector<TunedOption> recall_tuning(std::vector<Cell>& cells, const std::filesystem::path& store);
+
+// Returns a line for every key that has one value alone, or whose grid cannot be extended at an end that is no bound of the option: where
+// the best value lies there, a better one outside is not looked for.
+[[nodiscard]] FL_API std::vector<std::string> grids_that_end(const std::vector<Cell>& cells);
 
 inline constexpr int kExpectedSteps = 8;  // expected steps of a bisection, when tuning is planned: two or three until both sides are
                                           // known, and then halves of a factor of ten in the threshold until 2% of the bits

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -145,6 +146,9 @@ double TuningGrid::bound_between(double inside, double outside, const Accepts& a
 bool TuningGrid::extend(Side side, const Accepts& accepts) {
   if (!why_ended(side).empty()) return false;
   const std::optional<double> step = ratio(side);
+  const bool is_zero = side == Side::low && is_plain_number(values_.front()) && number_at(values_.front(), false, 0) == 0.0;
+  if (is_zero && !accepts(type_ == "integer" ? Value{std::int64_t{-1}} : Value{-std::numeric_limits<double>::min()}))
+    return end(side, true, "0 is a bound of the option");
   if (!step) return end(side, false, "its two outermost values have no ratio that is known before the run");
   const Value& outer = side == Side::low ? values_.front() : values_.back();
   Value next = beyond(side, *step);

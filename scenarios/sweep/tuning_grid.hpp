@@ -3,7 +3,6 @@
 // Numbers are ordered, and so are rules whose order does not depend on the problem's constants ("1/L", "10/L"). Such a grid continues in
 // geometric steps, by the ratio of the two values at the extended end:  v' = v_1 (v_1 / v_2).  If a step would pass a bound of the option,
 // the grid tries the bound itself and ends there. Other values (names, true and false) have no order and no ends.
-// itself where the step would pass it, and ends the grid there. Other values (names, true and false) have no order and no ends.
 #pragma once
 
 #include <array>

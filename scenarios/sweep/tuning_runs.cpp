@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -117,14 +118,17 @@ std::vector<double> TuningRuns::bits(const Cell& cell, Against which) const {
   return bits;
 }
 
+RunTrace TuningRuns::trace_of(const Cell& cell, const RunRecord& record, const TuneSettings& settings) const {
+  return make_trace(store_->rows(record.run), settings.measure, cell.scenario.evaluate.divergence_factor.value_or(kDivergenceFactor),
+                    columns_of_measures(cell.scenario.evaluate.measures));
+}
+
 TuningOutcome TuningRuns::outcome(const Cell& cell, const TuneSettings& settings, Against against, double budget) const {
-  const std::string& measure = settings.measure;
-  const std::vector<MeasureColumn> columns = columns_of_measures(cell.scenario.evaluate.measures);
   TuningOutcome outcome{.evaluations = std::numeric_limits<std::size_t>::max()};
-  const double share = 1 / static_cast<double>(seeds_), factor = cell.scenario.evaluate.divergence_factor.value_or(kDivergenceFactor);
+  const double share = 1 / static_cast<double>(seeds_);
   for (const RunRecord& record : records(cell)) {
     outcome.bits_up += share * static_cast<double>(record.bits_up);
-    const RunTrace trace = make_trace(store_->rows(record.run), measure, factor, columns);
+    const RunTrace trace = trace_of(cell, record, settings);
     const EndPoint end = end_point(trace, against, std::min(budget, trace.end_of(against)));
     const bool is_good = record.status == RunStatus::done && std::isfinite(end.value) && !end.diverges;
     outcome.cost += is_good ? share * (settings.is_highest_best ? -end.value : end.value) : std::numeric_limits<double>::infinity();
@@ -132,8 +136,28 @@ TuningOutcome TuningRuns::outcome(const Cell& cell, const TuneSettings& settings
     if (!is_good && outcome.why.empty())
       outcome.why = !record.message.empty()                                ? record.message
                     : record.status == RunStatus::diverged || end.diverges ? "diverged"
-                                                                           : "has no value of " + measure + " at the end";
+                                                                           : "has no value of " + settings.measure + " at the end";
   }
+  return outcome;
+}
+
+TuningOutcome TuningRuns::outcome_at(const Cell& cell, const TuneSettings& settings, double target) const {
+  const Direction direction = settings.is_highest_best ? Direction::higher_is_better : Direction::lower_is_better;
+  std::vector<double> logs;
+  bool starts_there = false;
+  for (const RunRecord& record : records(cell)) {
+    const double bits = trace_of(cell, record, settings).first_reaching(settings.budget_bits, target, direction);
+    starts_there = starts_there || bits == 0;
+    if (record.status == RunStatus::done && std::isfinite(bits) && bits > 0) logs.push_back(std::log(bits));
+  }
+  TuningOutcome outcome = this->outcome(cell, settings, Against::round, std::numeric_limits<double>::infinity());
+  outcome.missed = static_cast<std::size_t>(seeds_) - logs.size();
+  outcome.bits_up = kNotMeasured;
+  outcome.starts_there = starts_there;
+  if (logs.empty()) return outcome;
+  outcome.cost = std::accumulate(logs.begin(), logs.end(), 0.0) / static_cast<double>(logs.size());
+  outcome.bits_up = std::exp(outcome.cost);
+  outcome.why.clear();
   return outcome;
 }
 

@@ -16,9 +16,11 @@ struct TuningNotStored {};  // a required run is missing and no run may start
 
 // The outcome of a candidate over the tuning seeds.
 struct TuningOutcome {
+  std::size_t missed = 0;       // seeds that never reached the target; fewer are better, and the cost compares equals
   double cost = 0;              // mean of the end points, smaller is better; infinite if one diverges, fails or is missing
   double bits_up = 0;           // mean of the total uplink bits
   std::size_t evaluations = 0;  // in the shortest end point
+  bool starts_there = false;    // the initial model has reached the target already, on some seed
   std::string why{};            // reason of an infinite cost
 };
 
@@ -40,8 +42,12 @@ class TuningRuns {
   // Returns the end points at a budget of rounds or bits, or at the end of a run that ended before it. An infinite `budget` selects the
   // end.
   [[nodiscard]] TuningOutcome outcome(const Cell& cell, const TuneSettings& settings, Against against, double budget) const;
+  // Returns the cost of reaching a target: the mean logarithm of the bits over the seeds that reach it; the end point where none does.
+  // bits_up is the geometric mean of these bits, NaN where no seed reaches it.
+  [[nodiscard]] TuningOutcome outcome_at(const Cell& cell, const TuneSettings& settings, double target) const;
 
  private:
+  [[nodiscard]] RunTrace trace_of(const Cell& cell, const RunRecord& record, const TuneSettings& settings) const;
   [[nodiscard]] Cell seeded(const Cell& cell, std::int64_t seed) const;
   [[nodiscard]] bool is_stored(const Cell& cell) const;
   [[nodiscard]] RunStore& store();

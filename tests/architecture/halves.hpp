@@ -51,7 +51,7 @@ class ClientHalf {
  public:
   ClientHalf(const Scenario& scenario, FederatedProblem<T>& problem, std::size_t max_cohort, const StatePaging& paging = {})
       : pool_(1),
-        method_(make_method<T>(scenario, problem.layers(), Device::cpu)),
+        method_(make_method<T>(scenario, problem.layers(), problem.shards().size(), Device::cpu)),
         run_(run_settings(scenario, method_, problem)),
         shared_(run_.P) {
     declare_slots<T>(method_, run_, {.shared = &shared_});
@@ -226,7 +226,7 @@ class ServerHalf {
   ServerHalf(const Scenario& scenario, const FederatedProblem<T>& problem, ClientHalf<T>& clients, double step_size, std::vector<T> start)
       : pool_(1),
         model_(std::move(start)),
-        method_(make_method<T>(scenario, problem.layers(), Device::cpu)),
+        method_(make_method<T>(scenario, problem.layers(), problem.shards().size(), Device::cpu)),
         run_(run_settings(scenario, method_, problem)),
         shared_(run_.P),
         wire_(clients, shared_) {

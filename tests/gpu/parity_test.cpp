@@ -58,6 +58,7 @@ std::vector<Scope> scopes_of(std::size_t P) {
   std::vector<Scope> scopes = {make_scope(table, ScopeKind::model, 0, {}), make_scope(table, ScopeKind::tensor, 0, {}),
                                make_scope(table, ScopeKind::bucket, 512, {})};
   if (head < P) scopes.push_back(make_scope(table, ScopeKind::tensor, 0, {"bias"}));
+  for (Scope& scope : scopes) scope.clients = 300;
   return scopes;
 }
 
@@ -191,6 +192,7 @@ std::vector<OperatorCase> operators_with_the_same_bytes() {
   cases.push_back({"lgreco_of_three", "lgreco", {{"reference", tenth}, {"candidates", list_of({part("top_k"), random})}}});
   cases.push_back({"induced_of_levels", "induced", {{"biased", part("ef_sign")}, {"unbiased", part("qsgd")}}});
   cases.push_back({"induced_of_codes", "induced", {{"biased", part("stc")}, {"unbiased", unbiased}}});
+  cases.push_back({"perm_k_of_five", "perm_k", {{"clients", integer(5)}}});
   cases.push_back(
       {"schedule_of_two", "schedule", {{"stages", list_of({tenth, part("drive")})}, {"from", list_of({integer(1), integer(3)})}}});
   cases.push_back({"sidco_in_stages", "sidco", {{"stages", integer(3)}, {"ratio", number(0.05)}}});

@@ -183,6 +183,8 @@ inline const std::vector<Contradiction> kContradictions = {
     {"more entries than there are", {"compressor.up.k"}, {{"compressor.up", R"~(kind = "top_k"; k = 100000)~"}}},
     {"more entries than a tensor has", {"compressor.up.k"}, {{"model", R"~(kind = "mlp"; hidden = [4])~"}, kSgd,
      {"compressor.up", R"~(kind = "top_k"; k = 100; scope = "tensor")~"}}},
+    {"more clients that share entries than there are", {"compressor.up.clients"}, {{"compressor.up", R"~(kind = "perm_k"; clients = 1000)~"}}},
+    {"entries that one server would share", {"compressor.down"}, {{"compressor.down", R"~(kind = "perm_k")~"}}},
     {"matrices of a vector", {"compressor.up"}, {{"compressor.up", R"~(kind = "powersgd"; rank = 1)~"}}},
     {"singular values of a vector", {"compressor.up"}, {{"compressor.up", R"~(kind = "rank_r_svd"; rank = 1)~"}}},
     {"a layer to exclude that is misspelt", {"compressor.up.exclude"}, {{"model", R"~(kind = "mlp"; hidden = [4])~"}, kSgd,

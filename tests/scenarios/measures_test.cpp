@@ -181,6 +181,26 @@ TEST(Measures, NeuralGradientsAtChosenRounds) {
   EXPECT_NEAR(rows[0].gradient_dissimilarity, squares / test::norm_sq(mean), 1e-9);
 }
 
+// One number of each of two clients: the sum of absolute values is the absolute value. A step of 1/4 is a quarter of a gradient.
+TEST(Measures, UpdateSizesAreMeansOfSumsOfAbsoluteValues) {
+  ScenarioText s = test::quadratics("clients = 2\ndimension = 1\nzeta_sq = 1.0");
+  s.partition = "kind = 'natural'\nclients = 2";
+  s.rounds = 3;
+  s.evaluate = "every = 1\nmeasure_every = 1\nmeasures = ['update_sizes']";
+  s.local = "kind = 'gradient'\nlearning_rate = 0.25";
+  const auto gradients = run_text(s.str()).at(0);
+  s.local = "kind = 'sgd'\nsteps = 1\nlearning_rate = 0.25";
+  const auto steps = run_text(s.str()).at(0);
+  EXPECT_TRUE(gradients.record.columns.size() == 2 && std::isnan(gradients.rows[0].more[0]));
+  for (std::size_t r = 1; r < gradients.rows.size(); ++r) {
+    const std::vector<double>&of_gradient = gradients.rows[r].more, &of_step = steps.rows[r].more;
+    EXPECT_NEAR(of_gradient[1], gradients.rows[r].grad_norm_sq, 1e-12);
+    EXPECT_LT(of_gradient[0] * of_gradient[0], of_gradient[1]) << "the clients differ";
+    EXPECT_NEAR(of_step[0], of_gradient[0] / 4, 1e-12);
+    EXPECT_NEAR(of_step[1], of_gradient[1] / 16, 1e-12);
+  }
+}
+
 TEST(Measures, ChangeNothingAndAreOnlyWhereAskedFor) {
   ScenarioText s = small_network();
   const auto plain = run_text(s.str()).at(0);

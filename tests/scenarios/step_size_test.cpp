@@ -250,6 +250,16 @@ TEST(TheoryStepSize, SharedErrorsDoNotAverageOut) {
   for (const std::string kind : {"none", "diana", "marina"}) EXPECT_EQ(step_of(kind, together), step_of(kind, alone)) << kind;
 }
 
+// Of entries that four equal clients deal out, omega = 3, the mean has the error of 1 in place of 3/4.
+TEST(TheoryStepSize, DealtErrorsAverageOutToOne) {
+  Contract dealt = promising({}, {}, 3);
+  dealt.errors_are_dealt = true;
+  const TheoryFacts together = facts_with(dealt);
+  EXPECT_DOUBLE_EQ(together.largest_weight() * 3, 1);
+  EXPECT_DOUBLE_EQ(step_of("none", together), 1 / (together.L_max() * 2));
+  EXPECT_DOUBLE_EQ(step_of("marina", together, {{"p", Value{0.2}}}), 1 / (together.L_quadratic_mean() * 3));
+}
+
 TheoryStep tight_of(const std::string& kind, const TheoryFacts& facts, const Setting& settings = {}) {
   return make(kind, settings)->tight_step_size(facts);
 }

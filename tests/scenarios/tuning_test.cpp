@@ -1,7 +1,6 @@
 #include "scenarios/sweep/tuning.hpp"
 
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,54 +11,15 @@
 #include "scenarios/experiment/federated_problem.hpp"
 #include "scenarios/measures/measure.hpp"
 #include "scenarios/results/run_store.hpp"
+#include "tests/scenarios/tuning_case.hpp"
 #include "tests/support/run_text.hpp"
 
 namespace fl {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace fl::test;
 using testing::HasSubstr;
-
-double number(const Value& value) { return std::get<double>(value.data); }
-
-class TuningTest : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "fedbits_tuning_XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  // Five quadratics of different minimisers and a sweep over compressors.
-  [[nodiscard]] static std::string study(const std::string& values, const std::string& tune = "", const std::string& more = "") {
-    return "name = 'tuning'\nrounds = 40\nprecision = 'float64'\n[data]\nkind = 'quadratics'\nclients = 5\ndimension = 20\nzeta_sq = 1.0\n"
-           "[partition]\nkind = 'natural'\nclients = 5\n[model]\nkind = 'quadratic'\n[local]\nkind = 'gradient'\nlearning_rate = 0.1\n"
-           "[feedback.up]\nkind = 'ef14'\n[evaluate]\nevery = 2\n[sweep]\nseeds = 2\n" +
-           tune + "[[sweep.axis]]\nkey = 'compressor.up'\nvalues = [" + values + "]\n" + more;
-  }
-  std::vector<TunedOption> tune(std::vector<Cell>& cells) const {
-    return tune_cells(cells, DataCatalog(""), {.workers = 2, .store = folder_, .note = {}, .signal = {}});
-  }
-  [[nodiscard]] std::vector<TunedOption> tune(const std::string& text) const {
-    std::vector<Cell> cells = parse_cells(text, "study.toml");
-    return tune(cells);
-  }
-  [[nodiscard]] std::size_t num_runs() const { return RunStore::open(folder_, RunStore::Mode::read).list().size(); }
-  [[nodiscard]] std::string refusal(const std::string& text) const {
-    try {
-      (void)tune(text);
-    } catch (const ConfigError& error) {
-      return error.what();
-    }
-    return "accepted";
-  }
-  fs::path folder_;
-};
-
-const std::string kTop = "{label='top', kind='top_k', k=3}";
-const std::string kHard = "{label='hard', kind='hard_threshold', match_bits_of='top'}";
-const std::string kGrid = "[sweep.tune]\nseeds = 2\nat = 'rounds'\nkey = 'local.learning_rate'\nvalues = [0.001, 0.5, 2.5]\n";
 
 TEST_F(TuningTest, NothingHappensWhereNothingIsToBeFound) {
   std::vector<Cell> cells = parse_cells(study(kTop), "study.toml");
@@ -426,7 +386,7 @@ TEST_F(TuningTest, RefusesBeforeAnythingRuns) {
                         "rounds, is 3"));
   EXPECT_THAT(set({"rounds=8"}), HasSubstr("rounds: must be more for sweep.tune"));
   EXPECT_THAT(set({"evaluate.train_loss=false"}), HasSubstr("evaluate.train_loss: must be true, because sweep.tune compares train_loss"));
-  EXPECT_THAT(set({"local.schedule=cosine", "sweep.tune.at=bits"}), HasSubstr("ends with the rounds and not with bits"));
+  EXPECT_THAT(set({"local.schedule=cosine", "sweep.tune.at=bits"}), HasSubstr("ends with the rounds, and not with bits"));
   EXPECT_EQ(set({"local.schedule=cosine"}), "accepted") << "tuned at equal rounds";
   EXPECT_THAT(set({"sweep.to_bits_of=tip"}), HasSubstr("sweep.to_bits_of: must be the label of a value of an axis"));
   EXPECT_THAT(set({"sweep.to_bits_of=top", "sweep.tune.at=rounds"}), HasSubstr("sweep.tune.at: must be \"bits\""));

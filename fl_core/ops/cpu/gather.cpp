@@ -13,15 +13,15 @@
 namespace fl::cpu {
 namespace {
 
-// Entries first .. last-1 lie in this segment. With a state the segment is evaluated into it, and the entries are taken while their tile
-// is in L1.
-template <class T>
-void gather_segment(const ClientPass<T>& pass, const Segment& segment, std::size_t first, std::size_t last, T factor, WireValue wire,
+// Entries first .. last-1 lie in this segment; factor(i) scales entry i. With a state the segment is evaluated into it, and the entries are
+// taken while their tile is in L1.
+template <class T, class Factor>
+void gather_segment(const ClientPass<T>& pass, const Segment& segment, std::size_t first, std::size_t last, Factor factor, WireValue wire,
                     Payload<T>& out) {
   const std::uint32_t* index = out.index.data();
   T* value = out.value.data();
   if (pass.state == nullptr) {
-    for (std::size_t i = first; i < last; ++i) value[i] = wire_value(wire, factor * pass.input->at(pass.client, index[i]));
+    for (std::size_t i = first; i < last; ++i) value[i] = wire_value(wire, factor(i) * pass.input->at(pass.client, index[i]));
     return;
   }
   std::size_t i = first;
@@ -30,7 +30,7 @@ void gather_segment(const ClientPass<T>& pass, const Segment& segment, std::size
     load_tile(*pass.input, pass.client, begin, count, pass.state + begin);
     for (; i < last && index[i] < begin + count; ++i) {
       T& p = pass.state[index[i]];
-      value[i] = wire_value(wire, factor * p);
+      value[i] = wire_value(wire, factor(i) * p);
       p = state_where_sent(pass.rule, p, value[i]);
     }
   }
@@ -100,11 +100,10 @@ std::size_t list_marked(const std::uint64_t* bits, const Segment& segment, std::
   return total;
 }
 
-}  // namespace
-
-template <class T>
-void gather_rows(const Exec&, const Affine<T>& input, const Scope& scope, std::span<const T> factor, WireValue wire,
-                 const StateWrite<T>& state, std::span<Payload<T>* const> out) {
+// factor_of(k, s) returns the factors of the entries of segment s of client k.
+template <class T, class FactorOf>
+void gather_with(const Affine<T>& input, const Scope& scope, FactorOf factor_of, WireValue wire, const StateWrite<T>& state,
+                 std::span<Payload<T>* const> out) {
   for (std::size_t k = 0; k < input.clients(); ++k) {
     Payload<T>& payload = *out[k];
     payload.positions = Positions::list;
@@ -113,9 +112,42 @@ void gather_rows(const Exec&, const Affine<T>& input, const Scope& scope, std::s
     const ClientPass<T> pass(input, state, k);
     std::size_t first = 0;
     for (std::size_t s = 0; s < scope.segments.size(); ++s) {
-      gather_segment(pass, scope.segments[s], first, first + payload.counts[s], factor[s], wire, payload);
+      gather_segment(pass, scope.segments[s], first, first + payload.counts[s], factor_of(k, s), wire, payload);
       first += payload.counts[s];
     }
+  }
+}
+
+}  // namespace
+
+template <class T>
+void gather_rows(const Exec&, const Affine<T>& input, const Scope& scope, std::span<const T> factor, WireValue wire,
+                 const StateWrite<T>& state, std::span<Payload<T>* const> out) {
+  const auto factor_of = [factor](std::size_t, std::size_t s) { return [of_segment = factor[s]](std::size_t) { return of_segment; }; };
+  gather_with(input, scope, factor_of, wire, state, out);
+}
+
+template <class T>
+void gather_scaled_rows(const Exec&, const Affine<T>& input, const Scope& scope, std::span<const T> factor, WireValue wire,
+                        const StateWrite<T>& state, std::span<Payload<T>* const> out) {
+  const std::size_t total = factor.size() / input.clients();
+  const auto factor_of = [factor, total](std::size_t k, std::size_t) {
+    return [of_client = factor.data() + k * total](std::size_t i) { return of_client[i]; };
+  };
+  gather_with(input, scope, factor_of, wire, state, out);
+}
+
+template <class T>
+void list_rows(const Exec&, std::span<const std::uint32_t> counts, std::span<const std::uint32_t> index, std::span<Payload<T>* const> out) {
+  const std::size_t total = index.size() / out.size();
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    Payload<T>& payload = *out[k];
+    payload.positions = Positions::list;
+    payload.num_sent = total;
+    payload.counts.resize_discard(counts.size());
+    payload.index.resize_discard(total);
+    std::ranges::copy(counts, payload.counts.data());
+    std::ranges::copy(index.subspan(k * total, total), payload.index.data());
   }
 }
 
@@ -151,6 +183,14 @@ template void gather_rows<float>(const Exec&, const Affine<float>&, const Scope&
                                  const StateWrite<float>&, std::span<Payload<float>* const>);
 template void gather_rows<double>(const Exec&, const Affine<double>&, const Scope&, std::span<const double>, WireValue,
                                   const StateWrite<double>&, std::span<Payload<double>* const>);
+template void gather_scaled_rows<float>(const Exec&, const Affine<float>&, const Scope&, std::span<const float>, WireValue,
+                                        const StateWrite<float>&, std::span<Payload<float>* const>);
+template void gather_scaled_rows<double>(const Exec&, const Affine<double>&, const Scope&, std::span<const double>, WireValue,
+                                         const StateWrite<double>&, std::span<Payload<double>* const>);
+template void list_rows<float>(const Exec&, std::span<const std::uint32_t>, std::span<const std::uint32_t>,
+                               std::span<Payload<float>* const>);
+template void list_rows<double>(const Exec&, std::span<const std::uint32_t>, std::span<const std::uint32_t>,
+                                std::span<Payload<double>* const>);
 template void random_subset_rows<float>(const Exec&, const Scope&, std::span<const std::uint32_t>, const SubsetDraw&,
                                         std::span<Payload<float>* const>);
 template void random_subset_rows<double>(const Exec&, const Scope&, std::span<const std::uint32_t>, const SubsetDraw&,

@@ -28,8 +28,11 @@ __global__ void evaluate_tiles(Affine<T> input, StateWrite<T> state, ScopePlan p
   }
 }
 
-// One thread per entry; `largest` entries of each client are asked for, num_sent[k] exist.
-template <class T>
+// What a factor belongs to.
+enum class FactorOf { segment, entry };
+
+// One thread per entry; `largest` entries of each client are asked for, num_sent[k] exist. factor: [num_segments] or [K, largest]
+template <FactorOf kFactorOf, class T>
 __global__ void gather_entries(Affine<T> input, StateWrite<T> state, ScopePlan plan, const T* factor, WireValue wire,
                                const std::size_t* num_sent, std::size_t largest, const PayloadRow<T>* rows) {
   for (std::size_t piece = thread_index(); piece < input.clients() * largest; piece += num_threads()) {
@@ -38,7 +41,8 @@ __global__ void gather_entries(Affine<T> input, StateWrite<T> state, ScopePlan p
     const std::size_t j = rows[k].index[i];
     T* row = state_row(state, k);
     const T p = row != nullptr ? row[j] : input.at(k, j);
-    const T c = wire_value(wire, factor[segment_at(plan, j, FirstElement{})] * p);
+    const std::size_t f = kFactorOf == FactorOf::entry ? piece : segment_at(plan, j, FirstElement{});
+    const T c = wire_value(wire, factor[f] * p);
     rows[k].value[i] = c;
     if (row != nullptr) row[j] = state_where_sent(state.rule, p, c);
   }
@@ -97,10 +101,8 @@ __global__ void turn_marks(ScopePlan plan, std::size_t num_clients, const std::u
   }
 }
 
-}  // namespace
-
-template <class T>
-void gather_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, std::span<const T> factor, WireValue wire,
+template <FactorOf kFactorOf, class T>
+void gather_with(const Exec& exec, const Affine<T>& input, const Scope& scope, std::span<const T> factor, WireValue wire,
                  const StateWrite<T>& state, std::span<Payload<T>* const> out) {
   Workspace::Frame frame(*exec.workspace);
   const ScopePlan plan = plan_segments(exec, scope.segments, frame);
@@ -116,9 +118,41 @@ void gather_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, s
   }
   const std::size_t K = input.clients();
   if (state.rule != StateRule::none) Launch(exec, "evaluate_tiles", K * plan.num_tiles)(evaluate_tiles<T>, input, state, plan);
-  Launch(exec, "gather_entries", blocks_for(K * largest))(gather_entries<T>, input, state, plan, upload(exec, factor, frame), wire,
-                                                          upload(exec, std::span<const std::size_t>(num_sent), frame), largest,
+  Launch(exec, "gather_entries", blocks_for(K * largest))(gather_entries<kFactorOf, T>, input, state, plan, upload(exec, factor, frame),
+                                                          wire, upload(exec, std::span<const std::size_t>(num_sent), frame), largest,
                                                           upload_rows(exec, out, frame));
+}
+
+}  // namespace
+
+template <class T>
+void gather_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, std::span<const T> factor, WireValue wire,
+                 const StateWrite<T>& state, std::span<Payload<T>* const> out) {
+  gather_with<FactorOf::segment>(exec, input, scope, factor, wire, state, out);
+}
+
+template <class T>
+void gather_scaled_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, std::span<const T> factor, WireValue wire,
+                        const StateWrite<T>& state, std::span<Payload<T>* const> out) {
+  gather_with<FactorOf::entry>(exec, input, scope, factor, wire, state, out);
+}
+
+template <class T>
+void list_rows(const Exec& exec, std::span<const std::uint32_t> counts, std::span<const std::uint32_t> index,
+               std::span<Payload<T>* const> out) {
+  const std::size_t total = index.size() / out.size();
+  Workspace::Frame frame(*exec.workspace);
+  const std::uint32_t *sizes = upload(exec, counts, frame), *listed = upload(exec, index, frame);
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    Payload<T>& payload = *out[k];
+    payload.place_on(Device::cuda);
+    payload.positions = Positions::list;
+    payload.num_sent = total;
+    payload.counts.resize_for_overwrite(counts.size());
+    payload.index.resize_for_overwrite(total);
+    FL_CUDA_CHECK(cudaMemcpyAsync(payload.counts.data(), sizes, counts.size_bytes(), cudaMemcpyDefault, stream_of(exec)));
+    FL_CUDA_CHECK(cudaMemcpyAsync(payload.index.data(), listed + k * total, total * sizeof *listed, cudaMemcpyDefault, stream_of(exec)));
+  }
 }
 
 template <class T>
@@ -150,10 +184,13 @@ void random_subset_rows(const Exec& exec, const Scope& scope, std::span<const st
   list_marked(exec, plan, mark, static_cast<std::uint32_t>(num_sent), out, frame);
 }
 
-#define FL_INSTANTIATE(T)                                                                                                        \
-  template void gather_rows<T>(const Exec&, const Affine<T>&, const Scope&, std::span<const T>, WireValue, const StateWrite<T>&, \
-                               std::span<Payload<T>* const>);                                                                    \
-  template void random_subset_rows<T>(const Exec&, const Scope&, std::span<const std::uint32_t>, const SubsetDraw&,              \
+#define FL_INSTANTIATE(T)                                                                                                                \
+  template void gather_rows<T>(const Exec&, const Affine<T>&, const Scope&, std::span<const T>, WireValue, const StateWrite<T>&,         \
+                               std::span<Payload<T>* const>);                                                                            \
+  template void gather_scaled_rows<T>(const Exec&, const Affine<T>&, const Scope&, std::span<const T>, WireValue, const StateWrite<T>&,  \
+                                      std::span<Payload<T>* const>);                                                                     \
+  template void list_rows<T>(const Exec&, std::span<const std::uint32_t>, std::span<const std::uint32_t>, std::span<Payload<T>* const>); \
+  template void random_subset_rows<T>(const Exec&, const Scope&, std::span<const std::uint32_t>, const SubsetDraw&,                      \
                                       std::span<Payload<T>* const>);
 FL_INSTANTIATE(float)
 FL_INSTANTIATE(double)

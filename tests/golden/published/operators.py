@@ -14,7 +14,7 @@ from published.low_rank import absolute_low_rank, atomo, gradzip, powersgd, rank
 from published.quantisers import (absolute_rounding, adaqs, dettmers8, dqsgd, drive, eden, ef_sign, fp8, identity, inceptionn, lpc, natural,
                                   natural_dithering, one_bit, qsgd, scaled_integer, sign, sketchml, stochastic_rounding, sz, terngrad,
                                   three_lc, vqsgd, zfp)
-from published.sparsifiers import (aji_dropping, dgc_sampled, dryden, hard_threshold, random_k, sidco, sketched_sgd, strom, top_k,
+from published.sparsifiers import (aji_dropping, dgc_sampled, dryden, hard_threshold, perm_k, random_k, sidco, sketched_sgd, strom, top_k,
                                    variance_based, wangni)
 from published.shared import at, draws, largest, number_kept, random_levels
 from published.words import hash64
@@ -88,7 +88,7 @@ def lgreco(X, o, c, scope):
 OPERATORS = {f.__name__: f for f in (
     absolute_low_rank, absolute_rounding, accordion, adaqs, aji_dropping, atomo, dettmers8, dgc_sampled, dqsgd, drive, dryden, eden,
     ef_sign, fp8, gradzip, hard_threshold, identity, inceptionn, induced, lgreco, lpc, natural, natural_dithering, one_bit, powersgd, qsgd,
-    qsparse, random_k, rank_r_svd, scaled_integer, schedule, sidco, sign, sketched_sgd, sketchml, stc, stochastic_rounding, strom, sz,
+    perm_k, qsparse, random_k, rank_r_svd, scaled_integer, schedule, sidco, sign, sketched_sgd, sketchml, stc, stochastic_rounding, strom, sz,
     terngrad, three_lc, top_k, variance_based, vqsgd, wangni, zfp)}  # fmt: skip
 OF_ALL_SEGMENTS, OF_ALL_CLIENTS = (lgreco,), (sketched_sgd, powersgd)
 OF_MATRICES = (powersgd, gradzip, rank_r_svd, absolute_low_rank)

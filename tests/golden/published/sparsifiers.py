@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from published.shared import at, draws, largest, number_kept, of_segment, sgn
-from published.words import EVERYONE, Stream
+from published.words import EVERYONE, Stream, Words
 
 
 def top_k(x, o, c, s):
@@ -28,6 +28,16 @@ def random_k(x, o, c, s):
     if k > n // 2:
         chosen = set(range(n)) - chosen
     return at(x, sorted(chosen)) * (n / k if o.scaled else 1)
+
+
+def perm_k(x, o, c, s):
+    # The places of the entries in a random order, dealt out from the start again and again until every client has ceil(d/n) of them.
+    d, n = len(x), o.clients
+    words = Words(Stream(c.key, c.client // n, c.round, layer=s.index))
+    place, taker = words.shuffled(d), words.shuffled(n)
+    each = -(-d // n)
+    takers = [[taker[slot // each] for slot in range(place[j], n * each, d)] for j in range(d)]
+    return np.array([x[j] * n / len(takers[j]) if c.client % n in takers[j] else 0.0 for j in range(d)])
 
 
 def hard_threshold(x, o, c, s):

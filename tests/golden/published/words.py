@@ -61,6 +61,29 @@ class Stream:
         return np.array([self.uniform(i) for i in range(first, first + n)])
 
 
+class Words:
+    """The words of a stream one after another."""
+
+    def __init__(self, stream):
+        self.stream, self.at = stream, 0
+
+    def below(self, n):
+        """Unbiased: the words whose product is among the first 2^32 mod n are skipped."""
+        while True:
+            product = self.stream.word(self.at) * n
+            self.at += 1
+            if product & MASK32 >= 2**32 % n:
+                return product >> 32
+
+    def shuffled(self, n):
+        """0 .. n-1 in a random order: from the last place on, each takes one of those up to it."""
+        order = list(range(n))
+        for last in range(n - 1, 0, -1):
+            other = self.below(last + 1)
+            order[last], order[other] = order[other], order[last]
+        return order
+
+
 def normals(stream, n):
     """Box-Muller; each of 53-bit uniforms from two words, one after another."""
     words = [stream.word(i) for i in range(4 * n)]

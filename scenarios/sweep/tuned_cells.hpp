@@ -1,0 +1,20 @@
+// What tuning asks of the cells of a study.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "scenarios/file/sweep.hpp"
+
+namespace fl {
+
+[[nodiscard]] bool has_target(const std::vector<Cell>& cells);
+// Returns the labels of the combinations whose bits others must match, or whose level they must reach.
+[[nodiscard]] std::set<AxisLabels> references_of(const std::vector<Cell>& cells);
+[[nodiscard]] bool any_needs_tuning(const std::vector<Cell>& cells);
+[[nodiscard]] TuneSettings tune_settings_of(const std::vector<Cell>& cells);
+// Returns whether the scenario of a cell takes a value.
+[[nodiscard]] bool is_accepted(const Cell& cell, const std::string& key, const Value& value);
+
+}  // namespace fl
