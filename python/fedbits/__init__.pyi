@@ -365,6 +365,19 @@ class OneBit(Compressor):
     def __init__(self, *, scope: str = 'model', bucket: int = 0) -> None: ...
 
 
+class PermK(Compressor):
+    """The clients' own parts of one random permutation; the mean of equal vectors is exact.
+
+    clients: clients n that share a permutation, each sending 1/n of the entries; 0 = all clients of the run (>= 0, <= 4294967295; default 0)
+    value_format: number format of the values sent ('native' or 'fp16' or 'bf16' or 'fp32' or 'fp64'; default 'native')
+
+    Source: Szlendak, Tyurin, Richtarik, Permutation compressors, ICLR 2022."""
+    clients: Final[int]
+    value_format: Final[Literal['native', 'fp16', 'bf16', 'fp32', 'fp64']]
+    def __init__(self, *, clients: int = 0, value_format: Literal['native', 'fp16', 'bf16', 'fp32', 'fp64'] = 'native',
+                 scope: str = 'model', bucket: int = 0) -> None: ...
+
+
 class PowerSGD(Compressor):
     """Low-rank factors of matrices by one shared step of power iteration.
 

@@ -15,9 +15,22 @@ RANDOM = np.random.default_rng(1)
 MATRIX = RANDOM.standard_normal((48, 32)).astype(np.float32)
 
 
+# What a run tells an operator, and has to be given outside of one.
+OF_A_RUN = {"PermK": {"clients": 4}}
+
+
 @pytest.fixture(params=sorted(fedbits.compressors()))
 def compressor(request):
-    return getattr(fedbits, request.param)()
+    return getattr(fedbits, request.param)(**OF_A_RUN.get(request.param, {}))
+
+
+def test_a_permutation_is_dealt_out_to_clients():
+    dealt = fedbits.PermK(clients=4)
+    messages = [dealt.compress(MATRIX, client=client) for client in range(4)]
+    np.testing.assert_allclose(sum(message.decode() for message in messages) / 4, MATRIX, rtol=1e-6)
+    assert {message.bits for message in messages} == {32 * MATRIX.size // 4 + 8}
+    with pytest.raises(fedbits.ConfigError, match="has to be given"):
+        fedbits.PermK().compress(MATRIX)
 
 
 def test_bits_are_the_length_of_the_bytes(compressor):

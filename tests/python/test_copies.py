@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import fedbits
+from test_compressors import OF_A_RUN
 from test_feedbacks import CLIENTS, ROUNDS, USES, make, name_of, play
 
 VECTOR = np.random.default_rng(1).standard_normal((48, 32)).astype(np.float32)
@@ -18,7 +19,7 @@ def copies(thing):
 
 @pytest.mark.parametrize("name", sorted(fedbits.compressors()))
 def test_copies_of_a_compressor_send_its_bytes(name):
-    compressor = getattr(fedbits, name)(scope="tensor")
+    compressor = getattr(fedbits, name)(scope="tensor", **OF_A_RUN.get(name, {}))
     for one in copies(compressor):
         assert type(one) is type(compressor) and repr(one) == repr(compressor)
         assert bytes(one.compress(VECTOR)) == bytes(compressor.compress(VECTOR))
