@@ -124,7 +124,7 @@ class Clients {
     table.layers.push_back({"all", 0, work.rows == 0 ? P : work.rows, work.rows == 0 ? 1 : P / work.rows});
     const ScopeKind kind = work.rows > 0 ? ScopeKind::tensor : work.bucket == 0 ? ScopeKind::model : ScopeKind::bucket;
     Scope scope = make_scope(table, kind, work.rows > 0 ? 0 : work.bucket, {});
-    scope.clients = 100;  // a message is one of so many
+    scope.clients = 100;  // perm_k shares the entries out among the clients
     return scope;
   }
 

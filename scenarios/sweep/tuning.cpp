@@ -157,8 +157,8 @@ class Tuner {
     if (std::isinf(at_end.cost)) refuse("has no level, because its runs diverge or fail: it " + at_end.why);
     const double level = settings_.is_highest_best ? -at_end.cost : at_end.cost, target = target_near(level, settings_);
     if (settings_.margin.is_ratio && !(level > 0))
-      refuse("ends at " + to_string(Value{level}) + ", of which the ratio " + settings_.margin.text +
-             " is no margin; give points, such as \"1pt\"");
+      refuse("ends at " + to_string(Value{level}) + ", and a margin that is a ratio, such as " + settings_.margin.text +
+             ", needs a level above zero; give sweep.tune.margin in points, such as \"1pt\"");
     const TuningOutcome reached = runs_.outcome_at(best.cell, settings_, target);
     if (reached.starts_there)
       refuse("has the level " + to_string(Value{level}) + ", and the start is as good as the target " + to_string(Value{target}) +

@@ -118,6 +118,23 @@ TEST_F(TuningTarget, RunsThatNeverReachTheTargetAreCensored) {
   })) << "recorded with the runs";
 }
 
+// The loss itself ends runs as the gap does; a margin in points is added to the level.
+TEST_F(TuningTarget, ATrainingLossIsALevelToo) {
+  const auto text = [](const std::string& margin) {
+    std::string tune = to_target(kSteps, "margin = '" + margin + "'\n");
+    tune.replace(tune.find("f_gap"), 5, "train_loss");
+    return study(kNone + ", {label='top', kind='top_k', k=12}", tune);
+  };
+  std::vector<Cell> cells = parse_cells(text("1pt"), "study.toml");
+  const double target = tune(cells).front().target;
+  for (const Cell& cell : cells) {
+    EXPECT_EQ(cell.scenario.stop.train_loss, target);
+    const RunRecord record = play(cell).record;
+    EXPECT_LE(record.train_loss, target);
+    EXPECT_LT(record.rounds, 160u);
+  }
+}
+
 TEST_F(TuningTarget, GoesOnWhereItWas) {
   const std::string text = study(kNone + "," + kThreshold, to_target(kSteps + "," + kThresholds));
   std::vector<Cell> first = parse_cells(text, "study.toml"), second = first, recalled = first;
