@@ -29,18 +29,17 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = pathlib.Path("docs") / "conjecture" / "fair"
 PLAN = pathlib.Path("docs") / "conjecture-plan-2.md"
 STORES = pathlib.Path("fedbits-out") / "fair"
-REPETITIONS = 5
 FIRST_SEED = 11  # of the first repetition; the others follow in steps of ten
-# What is repeated, in the order in which it runs, and what runs once and before it.
-REPEATED = ("core-5", "core-2", "both-5", "target", "feedbacks-5", "sign-5", "decay-5")
+# What is repeated and how often, in the order in which it runs, and what runs once and before it.
+REPETITIONS = {"core-5": 5, "core-2": 5, "both-5": 5, "target": 5, "images": 3, "feedbacks-5": 5, "sign-5": 5, "decay-5": 5}
 ONCE = ("forecast",)
 # Of the tables of fedbits, what the page reads.
-RUN_COLUMNS = ("run", "seed", "status", "rounds", "bits_up", "bits_down", "f_gap", "zeta_sq", "checksum", "stop.f_gap", "stop.bits_up", "stop.bits",
+RUN_COLUMNS = ("run", "seed", "status", "rounds", "bits_up", "bits_down", "f_gap", "train_loss", "test_accuracy", "zeta_sq", "checksum", "stop.f_gap", "stop.bits_up", "stop.bits",
                "local.learning_rate", "compressor.up.ratio", "compressor.up.threshold", "compressor.up.sparsity", "compressor.up.step",
                "compressor.up.levels", "feedback.up.eta")
-DIFFERENCE_COLUMNS = ("bits", "a", "b", "level", "seed", "zeta_sq", "zeta_sq_optimum", "value_a", "value_b", "difference", "capped_a", "capped_b",
+DIFFERENCE_COLUMNS = ("measure", "bits", "a", "b", "level", "seed", "zeta_sq", "zeta_sq_optimum", "value_a", "value_b", "difference", "capped_a", "capped_b",
                       "budget_bits", "evaluations", "run_a", "run_b", "why")
-AXES = ("data.name", "local.steps", "participation.fraction", "feedback.up", "partition.percent", "compressor.up")
+AXES = ("data.name", "local.steps", "participation.fraction", "feedback.up", "partition.percent", "partition.alpha", "compressor.up")
 
 
 class Block(typing.NamedTuple):
@@ -55,8 +54,8 @@ class Block(typing.NamedTuple):
 def blocks():
     """Returns all blocks by name, in the order in which they run: one file after another, each with all its repetitions."""
     result = {name: Block(f"{name}.toml") for name in ONCE}
-    for name in REPEATED:
-        for repetition in range(REPETITIONS):
+    for name, repetitions in REPETITIONS.items():
+        for repetition in range(repetitions):
             result[f"{name}-{repetition + 1}"] = Block(f"{name}.toml", FIRST_SEED + 10 * repetition)
     return result
 

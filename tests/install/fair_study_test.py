@@ -75,7 +75,7 @@ for file in files - {"forecast.toml"}:
     operators = next(axis for axis in scenario(file)["sweep"]["axis"] if axis["key"] == "compressor.up")["values"]
     knobs = {"top_k": "ratio", "hard_threshold": "threshold", "three_lc": "sparsity", "absolute_rounding": "step", "qsgd": "levels"}
     counts = {one["label"]: keys["learning_rate"] * keys.get(knobs.get(one["kind"], ""), 1) for one in operators if one["label"] != "none"}
-    assert set(counts.values()) == {20}, (file, counts)
+    assert set(counts.values()) == {12 if file == "images.toml" else 20}, (file, counts)
 
 # A forecast for every cell of the core.
 axes = {axis["key"]: [str(value).removesuffix(".0") for value in axis["values"]] for axis in scenario("core-5.toml")["sweep"]["axis"]}
