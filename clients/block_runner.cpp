@@ -302,7 +302,7 @@ void BlockRunner<T>::compress(const Exec& exec, const ClientRound<T>& round, con
   Conversation<T> conversation(send.dense ? *channel.dense : *channel.compressor, channel.scope, channel.random_key, {});
   if (!channel.shared_slot.empty())
     conversation.read_shared(round.shared.slot(channel.shared_slot), is_plain() ? Device::pinned : Device::managed);
-  conversation.open(known.round, known.step_size, phase);
+  conversation.open(known.round, known.steps, phase);
   Senders<T> senders{.clients = block.clients, .input = send.input, .state = send.state};
   open_memory(exec, round, block, channel.client_slot, !send.dense, senders);
   if (send.dense || channel.device == exec.device) {

@@ -10,8 +10,8 @@
 // Young, exactly this C(M) attains min over Y of |Y - M|_F^2 + lambda^2 rank(Y). Hence for a fixed sequence of matrices and a budget of
 // triplets over all rounds, a single threshold minimises the total error, as for entries. The theory of absolute compressors applies
 // (maths.md): with error feedback the memory stays below gamma kappa for all data.
-// Not a contraction: if all s_i <= lambda, nothing is sent. `rule` is as for hard_threshold: "threshold" is in units of the input; "lambda"
-// is in units of the gradient and is multiplied by the step size if the input is a step.
+// Not a contraction: if all s_i <= lambda, nothing is sent. `rule` is as for hard_threshold: "threshold" is in units of the input; the
+// others are in units of the gradient and follow the step size.
 // On the wire: a rank and factors U diag(s), V per matrix. Tensors without a matrix shape are sent uncompressed. Published bits: 32 per
 // number.
 #include <algorithm>
@@ -24,17 +24,14 @@
 
 namespace fl {
 
-enum class SingularRule { threshold, lambda };
-
 struct AbsoluteLowRankOptions {
   double threshold = 0.1;
-  SingularRule rule = SingularRule::threshold;
+  StepRule rule = StepRule::input;
 };
 
 inline void describe(Schema& s, AbsoluteLowRankOptions& o) {
   s.field("threshold", o.threshold, "singular values up to here are dropped").above(0).at_most(1e30);
-  s.choice("rule", o.rule, {{SingularRule::threshold, "threshold"}, {SingularRule::lambda, "lambda"}},
-           "threshold: in units of the input; lambda: in units of the gradient, times the step size, for unit = \"step\" alone");
+  describe_step_rule(s, o.rule, "threshold");
 }
 
 namespace FL_DEVICE_NS {
@@ -51,7 +48,7 @@ class AbsoluteLowRank final : public Compressor<T> {
     Contract contract;
     contract.kappa = std::sqrt(values) * options_.threshold;
     contract.domain.up_to_rounding = true;
-    contract.domain.at_step_size_one = options_.rule == SingularRule::lambda;
+    follow(contract.domain, options_.rule);
     return contract;
   }
   [[nodiscard]] Scope adapt(Scope scope) const override { return matrices_of(std::move(scope)); }
@@ -59,7 +56,7 @@ class AbsoluteLowRank final : public Compressor<T> {
 
   void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
                 std::span<Payload<T>* const> messages) override {
-    const double threshold = options_.threshold * (options_.rule == SingularRule::lambda ? context.step_size : 1.0);
+    const double threshold = options_.threshold * step_factor(options_.rule, context.steps);
     send_factors(exec, input, scope, state, messages, [&](std::uint32_t, const T* p, FactorMessage<T>& message) {
       for (const Segment& m : scope.segments) {
         Workspace::Frame frame(*exec.workspace);

@@ -78,23 +78,23 @@ class AbsoluteRounding final : public Compressor<T> {
 
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
-    contract.kappa = kappa_at(scope, 1);
+    contract.kappa = kappa_at(scope, {});
     if (is_stochastic()) contract.kappa_holds = Contract::Holds::in_expectation;
-    contract.domain.at_step_size_one = follows_step_size(options_.step);
+    follow(contract.domain, options_.step);
     return contract;
   }
-  [[nodiscard]] double kappa_at(const Scope& scope, double step_size) const override {
-    return std::sqrt(compressed_size(scope)) * step_at(step_size, num_weights(scope)) * std::max(0.5, options_.deadzone);
+  [[nodiscard]] double kappa_at(const Scope& scope, const StepSizes& steps) const override {
+    return std::sqrt(compressed_size(scope)) * step_at(steps, num_weights(scope)) * std::max(0.5, options_.deadzone);
   }
-  void check(const Scope& scope) const override { (void)step_at(1.0, num_weights(scope)); }
+  void check(const Scope& scope) const override { (void)step_at({}, num_weights(scope)); }
 
   [[nodiscard]] MessageLevels known_levels(const CompressContext<T>& context, const Scope& scope) const override {
-    return all_known_but(KnownLevels::Travels::top, level_format(step_at(context.step_size, num_weights(scope))));
+    return all_known_but(KnownLevels::Travels::top, level_format(step_at(context.steps, num_weights(scope))));
   }
 
   void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
                 std::span<Payload<T>* const> messages) override {
-    const double step = step_at(context.step_size, num_weights(scope));
+    const double step = step_at(context.steps, num_weights(scope));
     const std::vector<double> largest = reduced_on_host(exec, input, scope, MagnitudeOf{}, Reduce::max);
     const std::vector<RandomStream> streams = is_stochastic() ? client_streams(context) : std::vector<RandomStream>{};
     const std::size_t S = scope.segments.size();
@@ -119,8 +119,8 @@ class AbsoluteRounding final : public Compressor<T> {
     quantize_rows(exec, input, scope, format, width_of(top), static_cast<const T*>(nullptr),
                   GridLevel<T>{1 / step, largest, options_.deadzone, is_stochastic()}, stream, state, message);
   }
-  [[nodiscard]] double step_at(double step_size, std::size_t d) const {
-    return resolve_absolute_scale("absolute_rounding: step", options_.step, step_size, d);
+  [[nodiscard]] double step_at(const StepSizes& steps, std::size_t d) const {
+    return resolve_absolute_scale("absolute_rounding: step", options_.step, steps, d);
   }
   [[nodiscard]] bool is_stochastic() const { return options_.rounding == AbsoluteRoundingMode::stochastic; }
   AbsoluteRoundingOptions options_;

@@ -69,7 +69,7 @@ class Accordion final : public Compressor<T> {
     const std::size_t S = scope.segments.size();
     auto parts = parts_.take(S);
     RememberedNumbers<T> remembered(exec, context.remembered, 2 * S + 2);
-    decide(exec, input, scope, context.step_size, remembered);
+    decide(exec, input, scope, context.steps.in_input, remembered);
     for (std::size_t k = 0; k < messages.size(); ++k) {
       load_vector(exec, input, k, x);
       const std::vector<T> memory = remembered.of(k);

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "compressors/contract.hpp"
+#include "compressors/step_rule.hpp"
 #include "fl_core/memory/batch_view.hpp"
 #include "fl_core/memory/exec.hpp"
 #include "fl_core/message/layer_table.hpp"
@@ -22,7 +23,7 @@ template <class T>
 struct CompressContext {
   std::uint32_t round = 0;
   int phase = 0;
-  double step_size = 1;                    // gamma of this round: the step size contained in the input if unit = step, else 1
+  StepSizes steps;                         // of this round
   std::uint64_t random_key = 0;            // hash64(seed, Purpose::compressor), already distinct for each channel
   std::span<const std::uint32_t> clients;  // [K] ids, used as counters of the random numbers
   const T* shared = nullptr;               // cohort state of this operator (see cohort_state_size), or null
@@ -54,9 +55,9 @@ class FL_API Compressor {
   virtual ~Compressor() = default;
 
   [[nodiscard]] virtual Contract contract(const Scope& scope) const = 0;
-  // Returns kappa for a step size other than 1, if the operator's bound depends on it (Domain::at_step_size_one).
-  [[nodiscard]] virtual double kappa_at(const Scope& scope, double step_size) const {
-    (void)step_size;
+  // Returns kappa for step sizes other than 1, if the operator's bound depends on them (Domain::at_step_size_one).
+  [[nodiscard]] virtual double kappa_at(const Scope& scope, const StepSizes& steps) const {
+    (void)steps;
     return contract(scope).kappa.value_or(0);
   }
   // Returns the scope that this operator can compress. PowerSGD, for example, moves tensors without a matrix shape to the excluded tensors.

@@ -52,7 +52,7 @@ std::string to_string(const Domain& domain) {
   if (!domain.sent.is_everything()) add("entries that are sent are 0 or " + range_text(domain.sent, "|x_j|"));
   if (!domain.largest.is_everything()) add("segments are 0 or have max|x| " + bounds_text(domain.largest));
   if (!domain.norm.is_everything()) add("segments are 0 or have a norm " + bounds_text(domain.norm));
-  if (domain.at_step_size_one) add("at step size 1");
+  if (domain.at_step_size_one()) add("at step size 1");
   for (const Domain& rest : domain.remainder)
     if (const std::string words = to_string(rest); !words.empty()) add("what remains: " + words);
   if (!domain.unbiased_up_to.empty()) add("unbiased up to " + domain.unbiased_up_to);
@@ -70,7 +70,9 @@ Domain in_both(const Domain& a, const Domain& b) {
     if (std::ranges::none_of(a.remainder, [&rest](const Domain& known) { return to_string(known) == to_string(rest); }))
       both.remainder.push_back(rest);
   both.up_to_rounding = a.up_to_rounding || b.up_to_rounding;
-  both.at_step_size_one = a.at_step_size_one || b.at_step_size_one;
+  both.follows_step = a.follows_step || b.follows_step;
+  both.follows_local_step = a.follows_local_step || b.follows_local_step;
+  both.follows_local_total = a.follows_local_total || b.follows_local_total;
   const bool adds = !b.unbiased_up_to.empty() && a.unbiased_up_to.find(b.unbiased_up_to) == std::string::npos;
   both.unbiased_up_to = a.unbiased_up_to + (adds ? (a.unbiased_up_to.empty() ? "" : " and ") + b.unbiased_up_to : "");
   return both;

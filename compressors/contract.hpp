@@ -32,10 +32,13 @@ struct Domain {
   MagnitudeRange norm{};            // |x| of every segment
   std::vector<Domain> remainder{};  // domain of x - C(x), for an operator that contains other operators
   bool up_to_rounding = false;      // the claims hold up to rounding errors of the computation
-  bool at_step_size_one =
-      false;  // the operator follows the step size, which only steps contain: kappa differs at others (Compressor::kappa_at)
+  // The operator follows a step size, and kappa is another at others (Compressor::kappa_at): that of a step, which only inputs of unit
+  // "step" contain; or, for unit "update", that of a local step, or that of all local steps together.
+  bool follows_step = false, follows_local_step = false, follows_local_total = false;
   std::string unbiased_up_to = "";  // why an operator with an omega is not exactly unbiased: "clipping"; "" = it is
 
+  // Returns whether kappa holds at step size 1 alone.
+  [[nodiscard]] bool at_step_size_one() const { return follows_step || follows_local_step || follows_local_total; }
   // Returns whether the claims hold for every input, at least at step size 1.
   [[nodiscard]] FL_API bool is_everywhere() const;
 };

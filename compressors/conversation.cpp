@@ -35,15 +35,15 @@ void Conversation<T>::read_shared(std::span<const T> shared, Device lies_on) {
 }
 
 template <class T>
-void Conversation<T>::open(std::uint32_t round, double step_size, int phase) {
+void Conversation<T>::open(std::uint32_t round, const StepSizes& steps, int phase) {
   round_ = round;
-  step_size_ = step_size;
+  steps_ = steps;
   phase_ = phase;
 }
 
 template <class T>
 CompressContext<T> Conversation<T>::context(std::span<const std::uint32_t> clients) const {
-  return {.round = round_, .phase = phase_, .step_size = step_size_, .random_key = random_key_, .clients = clients};
+  return {.round = round_, .phase = phase_, .steps = steps_, .random_key = random_key_, .clients = clients};
 }
 
 // Copies shared state from the host to the GPU first, because kernels read it repeatedly.

@@ -72,7 +72,7 @@ class FL_API Conversation {
   void read_shared(std::span<const T> shared, Device lies_on);
 
   // Begins the message of a round, or continues with the given phase.
-  void open(std::uint32_t round, double step_size = 1, int phase = 0);
+  void open(std::uint32_t round, const StepSizes& steps = {}, int phase = 0);
 
   [[nodiscard]] int num_phases() const { return op_.num_phases(); }
   [[nodiscard]] int phase() const { return phase_; }
@@ -109,7 +109,7 @@ class FL_API Conversation {
   std::span<const T> shared_;  // the shared state that send() reads
   Device shared_device_ = Device::cpu;
   std::uint32_t round_ = 0;
-  double step_size_ = 1;
+  StepSizes steps_;
   int phase_ = 0;
 };
 

@@ -4,8 +4,8 @@
 //
 // Absolute and unbiased: a coordinate becomes one of the two levels around it, which are |x| / s <= 1/c apart, so |C(x)_j - x_j| < 1/c for
 // every draw and kappa^2 = d / c^2 (d / (4 c^2) in expectation), d = all compressed coordinates. As an unbiased operator it has omega =
-// sqrt(d_l), d_l the largest segment: the bound of s = 1, for every x. rule = "levels": c is the given number, per unit of the input. rule
-// = "lambda": the number is per unit of the gradient and becomes c / gamma if the input is a step (gradient times step size gamma).
+// sqrt(d_l), d_l the largest segment: the bound of s = 1, for every x. rule = "levels": c is the given number, per unit of the input. The
+// other rules: the number is per unit of the gradient and is divided by the step size, as hard_threshold multiplies by it.
 // The message contains the scale |x| / s, so s need not be sent. Levels are as wide as the largest s of the message requires, at most
 // max_levels; for larger norms s stays at max_levels and kappa no longer holds. Published bits: 1 + ceil(log2(s+1)) per coordinate, 32 per
 // norm.
@@ -21,18 +21,15 @@
 
 namespace fl {
 
-enum class DqsgdRule { levels, lambda };
-
 struct DqsgdOptions {
   double levels_per_unit = 1;
-  DqsgdRule rule = DqsgdRule::levels;
+  StepRule rule = StepRule::input;
   std::int64_t max_levels = 1048576;
 };
 
 inline void describe(Schema& s, DqsgdOptions& o) {
   s.field("levels_per_unit", o.levels_per_unit, "c: a norm of |x| gets ceil(c |x|) levels").above(0).at_most(1e30);
-  s.choice("rule", o.rule, {{DqsgdRule::levels, "levels"}, {DqsgdRule::lambda, "lambda"}},
-           "levels: per unit of the input; lambda: per unit of the gradient, divided by the step size, for unit = \"step\" alone");
+  describe_step_rule(s, o.rule, "levels", "per unit of", "divided by");
   s.field("max_levels", o.max_levels, "upper bound of s").at_least(1).at_most(16777215);
 }
 
@@ -75,15 +72,15 @@ class Dqsgd final : public Compressor<T> {
 
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
-    contract.kappa = kappa_at(scope, 1);
+    contract.kappa = kappa_at(scope, {});
     contract.omega = std::sqrt(static_cast<double>(largest_segment(scope)));
     contract.domain.norm = {sizeof(T) == sizeof(float) ? 1.2e-38 : 1e-150,
                             static_cast<double>(options_.max_levels) / options_.levels_per_unit};
-    contract.domain.at_step_size_one = options_.rule == DqsgdRule::lambda;
+    follow(contract.domain, options_.rule);
     return contract;
   }
-  [[nodiscard]] double kappa_at(const Scope& scope, double step_size) const override {
-    return std::sqrt(compressed_size(scope)) / per_unit(step_size);
+  [[nodiscard]] double kappa_at(const Scope& scope, const StepSizes& steps) const override {
+    return std::sqrt(compressed_size(scope)) / per_unit(steps);
   }
 
   [[nodiscard]] MessageLevels known_levels(const CompressContext<T>&, const Scope&) const override {
@@ -92,7 +89,7 @@ class Dqsgd final : public Compressor<T> {
 
   void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
                 std::span<Payload<T>* const> messages) override {
-    const double c = per_unit(context.step_size);
+    const double c = per_unit(context.steps);
     const auto max_levels = static_cast<double>(options_.max_levels);
     const std::size_t S = scope.segments.size();
     const std::vector<RandomStream> streams = client_streams(context);
@@ -113,9 +110,7 @@ class Dqsgd final : public Compressor<T> {
   }
 
  private:
-  [[nodiscard]] double per_unit(double step_size) const {
-    return options_.levels_per_unit / (options_.rule == DqsgdRule::lambda ? step_size : 1);
-  }
+  [[nodiscard]] double per_unit(const StepSizes& steps) const { return options_.levels_per_unit / step_factor(options_.rule, steps); }
   DqsgdOptions options_;
 };
 

@@ -187,18 +187,18 @@ class ErrorBounded : public Compressor<T> {
 
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
-    contract.kappa = kappa_at(scope, 1);
-    contract.domain.at_step_size_one = follows_step_size(bound_);
+    contract.kappa = kappa_at(scope, {});
+    follow(contract.domain, bound_);
     return contract;
   }
-  [[nodiscard]] double kappa_at(const Scope& scope, double step_size) const override {
-    return norm_bound(scope) * bound_at(step_size, scope);
+  [[nodiscard]] double kappa_at(const Scope& scope, const StepSizes& steps) const override {
+    return norm_bound(scope) * bound_at(steps, scope);
   }
-  void check(const Scope& scope) const override { (void)bound_at(1.0, scope); }
+  void check(const Scope& scope) const override { (void)bound_at({}, scope); }
 
   void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
                 std::span<Payload<T>* const> messages) override {
-    const double bound = bound_at(context.step_size, scope);
+    const double bound = bound_at(context.steps, scope);
     Workspace::Frame frame(*exec.workspace);
     const InputReader<T> reader(exec, input, scope, state, frame);
     for (std::uint32_t k = 0; k < messages.size(); ++k) {
@@ -225,8 +225,8 @@ class ErrorBounded : public Compressor<T> {
   virtual void send_levels(const Exec& exec, const Affine<T>& input, const Scope& scope, double bound, double most,
                            const StateWrite<T>& state, std::span<Payload<T>* const> message) const = 0;
   // Returns eb.
-  [[nodiscard]] double bound_at(double step_size, const Scope& scope) const {
-    return resolve_absolute_scale(name_ + ": error_bound", bound_, step_size, num_weights(scope));
+  [[nodiscard]] double bound_at(const StepSizes& steps, const Scope& scope) const {
+    return resolve_absolute_scale(name_ + ": error_bound", bound_, steps, num_weights(scope));
   }
 
  private:

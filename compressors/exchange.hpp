@@ -38,7 +38,7 @@ struct ExchangeChannel {
   [[nodiscard]] CompressContext<T> context(const RoundView<T>& round, int phase, std::span<const std::uint32_t> clients) const {
     return {.round = round.order.round,
             .phase = phase,
-            .step_size = round.run.unit == Unit::step ? round.order.step_size : 1.0,
+            .steps = step_sizes(round.run, round.order.step_size),
             .random_key = random_key,
             .clients = clients};
   }

@@ -207,13 +207,13 @@ class Sz final : public ErrorBounded<T> {
   explicit Sz(const SzOptions& options) : ErrorBounded<T>("sz", options.error_bound), predictor_(options.predictor) {}
 
   [[nodiscard]] MessageLevels known_levels(const CompressContext<T>& context, const Scope& scope) const override {
-    return all_known_but(KnownLevels::Travels::top, level_format(this->bound_at(context.step_size, scope)));
+    return all_known_but(KnownLevels::Travels::top, level_format(this->bound_at(context.steps, scope)));
   }
 
   void reconstruct(const Exec& exec, const CompressContext<T>& context, const Scope& scope,
                    std::span<Payload<T>* const> messages) const override {
     if (predictor_ == LorenzoPredictor::none) return;
-    const T step = static_cast<T>(level_format(this->bound_at(context.step_size, scope)).unit);
+    const T step = static_cast<T>(level_format(this->bound_at(context.steps, scope)).unit);
     for (Payload<T>* message : messages)
       if (has_all_levels(*message, scope)) add_up(exec, scope, step, *message);
   }

@@ -260,12 +260,12 @@ class Zfp final : public ErrorBounded<T> {
   explicit Zfp(const ZfpOptions& options) : ErrorBounded<T>("zfp", options.error_bound), block_(options.block) {}
 
   [[nodiscard]] MessageLevels known_levels(const CompressContext<T>& context, const Scope& scope) const override {
-    return all_known_but(KnownLevels::Travels::top, level_format(this->bound_at(context.step_size, scope)));
+    return all_known_but(KnownLevels::Travels::top, level_format(this->bound_at(context.steps, scope)));
   }
 
   void reconstruct(const Exec& exec, const CompressContext<T>& context, const Scope& scope,
                    std::span<Payload<T>* const> messages) const override {
-    const double bound = this->bound_at(context.step_size, scope);
+    const double bound = this->bound_at(context.steps, scope);
     for (Payload<T>* message : messages)
       if (has_all_levels(*message, scope)) write_entries(exec, Affine<T>{}, scope, bound, *message, StateWrite<T>{}, *message);
   }

@@ -8,6 +8,7 @@
     python3 scripts/fair_study.py run FEDBITS BLOCK ...     plays a block, or continues it; further arguments are those of fedbits
     python3 scripts/fair_study.py export FEDBITS BLOCK      writes the block's tables, compressed, into docs/conjecture/fair/results
     python3 scripts/fair_study.py next FEDBITS SECONDS ...  plays and exports blocks in their order until the time is up
+    python3 scripts/fair_study.py page                      docs/conjecture-2.md and its figures, from the exported blocks
 
 A block is one scenario file on one of its sets of seeds. It has a store, fedbits-out/fair/BLOCK unless --out says otherwise. Nothing runs if a file
 has changed."""
@@ -25,9 +26,12 @@ import tempfile
 import time
 import typing
 
+import fair_study_page
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = pathlib.Path("docs") / "conjecture" / "fair"
 PLAN = pathlib.Path("docs") / "conjecture-plan-2.md"
+PAGE = pathlib.Path("docs") / "conjecture-2.md"
 STORES = pathlib.Path("fedbits-out") / "fair"
 FIRST_SEED = 11  # of the first repetition; the others follow in steps of ten
 # What is repeated and how often, in the order in which it runs, and what runs once and before it.
@@ -171,7 +175,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path, default=ROOT, help="another tree")
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("hashes", "check", "blocks"):
+    for name in ("hashes", "check", "blocks", "page"):
         commands.add_parser(name)
     for name in ("plan", "run", "export"):
         command = commands.add_parser(name)
@@ -191,6 +195,9 @@ def main():
     if arguments.command == "blocks":
         for name in blocks():
             print(name, "exported" if path_of(root, name, "runs").exists() else "")
+        return 0
+    if arguments.command == "page":
+        fair_study_page.write(root, root / PAGE, root / FOLDER / "results", REPETITIONS)
         return 0
     wrong = problems(root)
     for text in wrong:

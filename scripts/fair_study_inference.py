@@ -25,7 +25,8 @@ def lines_in(path):
 
 
 class LogRatios(dict):
-    """Log ratios by (pair, group), then repetition, then level: a list of (seed, log zeta^2 at the optimum, log ratio)."""
+    """Log ratios by (pair, group), then repetition, then level: a list of (seed, log zeta^2 at the optimum, or at the start
+    where no optimum is known, log ratio)."""
 
     @classmethod
     def of(cls, repetitions, bits="up"):
@@ -37,7 +38,8 @@ class LogRatios(dict):
                     continue
                 at = (line["a"], line["b"]), tuple(line[name] for name in GROUP if line.get(name))
                 levels = made.setdefault(at, {}).setdefault(number, {})
-                levels.setdefault(line["level"], []).append((line["seed"], math.log(float(line["zeta_sq_optimum"])), float(line["difference"])))
+                zeta_sq = float(line.get("zeta_sq_optimum") or line["zeta_sq"])
+                levels.setdefault(line["level"], []).append((line["seed"], math.log(zeta_sq), float(line["difference"])))
         return made
 
 
@@ -45,9 +47,9 @@ def mean_at(levels, level):
     return statistics.mean(ratio for _, _, ratio in levels[level])
 
 
-def contrast(levels):
+def contrast(levels, different=DIFFERENT):
     """Returns the mean log ratio of the most different clients minus that of the most similar ones; None without both."""
-    return mean_at(levels, DIFFERENT) - mean_at(levels, ALIKE) if ALIKE in levels and DIFFERENT in levels else None
+    return mean_at(levels, different) - mean_at(levels, ALIKE) if ALIKE in levels and different in levels else None
 
 
 def slope(levels):

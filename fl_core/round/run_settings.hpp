@@ -46,6 +46,7 @@ struct RunSettings {
   bool local_statistics = false;      // statistics stay with the clients (fl_core/round/own_statistics.hpp)
   std::string offset_slot;  // client slot m that each client first subtracts from w ("" = none): its own model is w - offset_factor m_i
   double offset_factor = 1;
+  double local_steps = 1;  // of a client in a round, if it is a number of steps and not of epochs; a straggler takes fewer
 
   // Returns whether clients divide their vectors by their work (FedNova).
   [[nodiscard]] bool normalises() const { return average == Average::normalised; }

@@ -237,7 +237,8 @@ class Compressor(Part):
         shapes: the tensors of a flat vector in order, for scope='tensor' and operators of matrices; by default x is one tensor.
         seed, client and round choose the random numbers, as in a run with seeds.compressor = seed. round: by default the one after the memory's last, and
         1 without a memory; Message.round tells it.
-        memory: error feedback; see Memory.
+        step_size: of the round, for operators that follow it: rule="lambda", or rule="gamma"; for rule="gamma_steps" that of a local step times their
+        number.  memory: error feedback; see Memory.
         check: reads the vector before it is compressed, so that nothing moves for one that is not finite. False: the caller knows that it is finite,
         and gets a meaningless message or memory if it is not.
         Raises TypeError or ValueError for an array that cannot be used, ConfigError for a shape that does not fit the options, and Error for a vector

@@ -63,7 +63,7 @@ class Feedback(Part):
     def send(self, client: int, vector: Any, *, step_size: float = 1.0, check: bool = True) -> Message:
         """Returns the message of a client in this round. The array or tensor is not copied where the method needs no copy.
 
-        step_size: of the round, for unit="step".  check: see Compressor.compress.
+        step_size: of the round, for unit="step" and for operators that follow it (rule="lambda" and "gamma").  check: see Compressor.compress.
         Raises TypeError or ValueError for an array that cannot be used, and Error for a vector that is not finite or a client that has sent in
         this round; nothing has then been sent. If the message of a finite vector is not finite, MessageOverflow is raised, and the client may
         send another vector.

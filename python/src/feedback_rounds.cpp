@@ -6,6 +6,7 @@
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/ops/message_sums.hpp"
 #include "python/src/require_finite.hpp"
+#include "scenarios/experiment/part_checks.hpp"
 
 namespace fl::python {
 
@@ -38,6 +39,13 @@ void check_operators(const Scenario& scenario, const RunMethod<T>& method, const
   }
   combination.num_phases = method.exchange.num_phases();
   Problems problems;
+  for (const Contract& contract : combination.contracts) {
+    check_followed_steps(contract.domain, "", method.unit, problems);
+    if (contract.domain.follows_local_total && method.unit == Unit::update)
+      problems.push_back({"",
+                          "rule = \"gamma_steps\" multiplies by a number of local steps, which only the simulator knows: take rule = "
+                          "\"gamma\", and multiply the step size or the operator's number by it"});
+  }
   check_needs(needs, method.plan, combination, problems);
   if (combination.num_phases > 1)
     problems.push_back({"",
@@ -207,7 +215,7 @@ void FeedbackRounds<T>::send_channel(const ClientBlock<T>& block, std::size_t c,
     if (send.input.term[a].row(0) == given.room.row(0)) send.input.term[a] = rows_view(given.vector.data(), 1, run_.P);
   Conversation<T> conversation(send.dense ? *channel.dense : *channel.compressor, channel.scope, channel.random_key, {});
   const CompressContext<T> known = channel.context(round, 0, block.clients);
-  conversation.open(known.round, known.step_size);
+  conversation.open(known.round, known.steps);
   part.known = channel.compressor->known_levels(known, channel.scope);
   Senders<T> senders{.clients = block.clients, .input = send.input, .state = send.state};
   if (!channel.client_slot.empty()) {

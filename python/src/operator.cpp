@@ -15,6 +15,9 @@ namespace {
 // Returns the key of a scenario's first uplink channel.
 std::uint64_t random_key(std::uint64_t seed) { return hash64(hash64(seed, static_cast<std::uint64_t>(Purpose::compressor)), 0); }
 
+// A caller has one step size, whatever the input contains of it.
+StepSizes steps_of(const MessageKey& key) { return {.in_input = key.step_size, .local = key.step_size, .local_total = key.step_size}; }
+
 std::vector<std::string> names_of(Schema& schema) {
   std::vector<std::string> names;
   for (const Field& field : schema.fields()) names.push_back(field.name);
@@ -115,7 +118,7 @@ Sent<T> Operator<T>::compress(std::span<const T> x, const MessageKey& key, std::
   if (known == Input::unknown) require_finite(x, "the vector");
   const std::lock_guard lock(mutex_);
   Conversation<T> conversation(*op_, scope_, random_key(key.seed), shared);
-  conversation.open(key.round, key.step_size);
+  conversation.open(key.round, steps_of(key));
   Affine<T> input;
   StateWrite<T> write;
   if (!memory.empty()) {
@@ -161,7 +164,7 @@ void Operator<T>::decode(std::span<const std::vector<std::byte>> phases, const M
     throw Error("a message of this operator has " + std::to_string(num_phases()) + " parts, not " + std::to_string(phases.size()));
   const std::lock_guard lock(mutex_);
   Conversation<T> conversation(*op_, scope_, random_key(key.seed), shared);
-  conversation.open(key.round, key.step_size);
+  conversation.open(key.round, steps_of(key));
   std::fill(out.begin(), out.end(), T(0));
   for (const std::vector<std::byte>& bytes : phases) {
     Payload<T> message;

@@ -26,7 +26,7 @@ namespace fl::python {
 struct MessageKey {
   std::uint64_t seed = 1;  // of the run: seeds.compressor
   std::uint32_t client = 0, round = 1;
-  double step_size = 1;  // of the round, where the input is a step (unit = "step")
+  double step_size = 1;  // of the round, for operators that follow it
 };
 
 // Reports a finite vector whose message is not finite.

@@ -56,12 +56,12 @@ ContractWatch::Seen ContractWatch::summary(std::span<const OperatorError> messag
   return seen;
 }
 
-void ContractWatch::see(std::uint64_t round, double step_size, std::span<const OperatorError> messages) {
+void ContractWatch::see(std::uint64_t round, const StepSizes& steps, std::span<const OperatorError> messages) {
   const Contract& contract = settings_.contract;
   if (!contract.kappa && !contract.delta && !contract.omega) return;
   const Seen seen = summary(messages);
   if (seen.count == 0) return;
-  if (contract.kappa) see_kappa(round, step_size, seen);
+  if (contract.kappa) see_kappa(round, steps, seen);
   if (!(seen.relative_input_sq > 0)) return;
   if (contract.delta)
     see_ratio(Claim::delta, round, std::max(0.0, 1 - *contract.delta), *contract.delta,
@@ -69,9 +69,9 @@ void ContractWatch::see(std::uint64_t round, double step_size, std::span<const O
   if (contract.omega) see_ratio(Claim::omega, round, *contract.omega, *contract.omega, *contract.omega > 0, seen);
 }
 
-void ContractWatch::see_kappa(std::uint64_t round, double step_size, const Seen& seen) {
+void ContractWatch::see_kappa(std::uint64_t round, const StepSizes& steps, const Seen& seen) {
   if (is_broken(Claim::kappa)) return;
-  const double kappa = settings_.kappa_at(step_size);
+  const double kappa = settings_.kappa_at(steps);
   const auto count = static_cast<double>(seen.count);
   if (settings_.contract.kappa_holds == Contract::Holds::pointwise || kappa <= 0) {
     if (seen.excess_kappa > kappa) found(Claim::kappa, round, 0, seen.largest_error, kappa);

@@ -62,9 +62,9 @@ class BettingTest {
 
 struct ContractWatchSettings {
   Contract contract{};
-  std::function<double(double)> kappa_at;  // as a function of the step size inside the input
-  double rounding = 0;                     // r in the head comment
-  double least_norm = 0;                   // smaller inputs are not checked against delta and omega
+  std::function<double(const StepSizes&)> kappa_at;
+  double rounding = 0;    // r in the head comment
+  double least_norm = 0;  // smaller inputs are not checked against delta and omega
 };
 
 // Returns the settings for an operator on numbers of type T.
@@ -72,7 +72,7 @@ template <class T>
 [[nodiscard]] ContractWatchSettings watch_of(const Compressor<T>& compressor, const Scope& scope) {
   using Limits = std::numeric_limits<T>;
   return {.contract = compressor.contract(scope),
-          .kappa_at = [&compressor, &scope](double step_size) { return compressor.kappa_at(scope, step_size); },
+          .kappa_at = [&compressor, &scope](const StepSizes& steps) { return compressor.kappa_at(scope, steps); },
           .rounding = 64 * static_cast<double>(Limits::epsilon()) + 1e-12,
           .least_norm = 1e6 * static_cast<double>(Limits::min()) * std::sqrt(static_cast<double>(scope.P))};
 }
@@ -81,8 +81,8 @@ class FL_API ContractWatch {
  public:
   explicit ContractWatch(ContractWatchSettings settings) : settings_(std::move(settings)) {}
 
-  // Checks the messages of a round; `step_size` is the factor inside the input.
-  void see(std::uint64_t round, double step_size, std::span<const OperatorError> messages);
+  // Checks the messages of a round with these step sizes.
+  void see(std::uint64_t round, const StepSizes& steps, std::span<const OperatorError> messages);
   // Returns the broken claims, each once, in the order of Claim.
   [[nodiscard]] std::vector<BrokenContract> broken() const;
   void persist(Archive& archive);
@@ -96,7 +96,7 @@ class FL_API ContractWatch {
     double excess_kappa = 0;                      // largest |C(p)-p| - r |p|
   };
   [[nodiscard]] Seen summary(std::span<const OperatorError> messages) const;
-  void see_kappa(std::uint64_t round, double step_size, const Seen& seen);
+  void see_kappa(std::uint64_t round, const StepSizes& steps, const Seen& seen);
   void see_ratio(Claim claim, std::uint64_t round, double bound, double stated, bool in_expectation, const Seen& seen);
   void found(Claim claim, std::uint64_t round, std::uint64_t since, double measured, double stated);
   [[nodiscard]] bool is_broken(Claim claim) const { return broken_[static_cast<std::size_t>(claim)].has_value(); }

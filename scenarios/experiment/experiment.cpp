@@ -235,7 +235,7 @@ void Experiment<T>::watch_contract(std::uint32_t round) {
   for (std::size_t i = 0; i < delivered.size(); ++i)
     if (delivered[i] != 0) arrived.push_back(sides_.clients->probe().operator_errors()[i]);
   const double gamma = step_.value * method_.local->step_settings().schedule.factor(round, static_cast<std::uint32_t>(scenario_.rounds));
-  measuring_.watch->see(round, method_.unit == Unit::step ? gamma : 1.0, arrived);
+  measuring_.watch->see(round, step_sizes(run_, gamma), arrived);
 }
 
 // Returns why the run cannot continue after this round, or "".

@@ -110,16 +110,21 @@ FeedbackCombination combination_of(const CheckedParts<T>& parts, const FeedbackN
   return combination;
 }
 
-// Adds a problem for an operator that follows the step size although its input contains none: a gradient, a client's update after its local
-// steps, or the server's message.
+// Adds problems for operators that follow a step size which their input does not contain, or a number of local steps that is not given.
 template <class T>
-void check_follows_steps(const ExchangeChannel<T>& channel, const std::string& section, const std::string& input, Problems& problems) {
-  if (!channel.compressor->contract(channel.scope).domain.at_step_size_one) return;
-  problems.push_back(
-      {section,
-       "rule = \"lambda\", and a number that names gamma, follow the step size and need unit = \"step\", one gradient times one "
-       "step size; here the input is " +
-           input + ": leave the rule out, and give the number in units of this input"});
+void check_follows_steps(const CheckedParts<T>& parts, const ExchangeChannel<T>& down, Problems& problems) {
+  const LocalWork* work = parts.method.local->step_settings().work;
+  for (const auto& channel : parts.method.exchange.channels) {
+    const std::string section = parts.scenario.up.contains(channel.name) ? "compressor.up." + channel.name : "compressor.up";
+    const Domain domain = channel.compressor->contract(channel.scope).domain;
+    check_followed_steps(domain, section, parts.method.unit, problems);
+    if (domain.follows_local_total && work != nullptr && work->epochs > 0)
+      problems.push_back(
+          {section,
+           "rule = \"gamma_steps\" multiplies by local.steps, but with local.epochs each client has a number of steps of its "
+           "own, which follows from its rows: take rule = \"gamma\""});
+  }
+  check_followed_steps(down.compressor->contract(down.scope).domain, "compressor.down", std::nullopt, problems);
 }
 
 // Adds problems with keys of the server, of participation and of the downlink.
@@ -142,6 +147,23 @@ void check_server(const CheckedParts<T>& parts, const ExchangeChannel<T>& down, 
 
 }  // namespace
 
+void check_followed_steps(const Domain& domain, const std::string& section, std::optional<Unit> unit, Problems& problems) {
+  const std::string input = !unit                     ? "the server's message"
+                            : *unit == Unit::step     ? "one gradient times one step size"
+                            : *unit == Unit::gradient ? "a gradient"
+                                                      : "a client's update";
+  const std::string here = "; here the input is " + input + ": ";
+  const std::string plain = "leave the rule out, and give the number in units of this input";
+  if (domain.follows_step && unit != Unit::step)
+    problems.push_back({section,
+                        "rule = \"lambda\", and a number that names gamma, follow the step size and need unit = \"step\", one gradient "
+                        "times one step size" +
+                            here + plain + (unit == Unit::update ? ", or take rule = \"gamma\" or \"gamma_steps\"" : "")});
+  if ((domain.follows_local_step || domain.follows_local_total) && unit != Unit::update)
+    problems.push_back({section, "rule = \"gamma\" and \"gamma_steps\" follow the step size of local steps and need unit = \"update\"" +
+                                     here + (unit == Unit::step ? "take rule = \"lambda\"" : plain)});
+}
+
 template <class T>
 void check_parts(const CheckedParts<T>& parts) {
   Problems problems;
@@ -153,11 +175,7 @@ void check_parts(const CheckedParts<T>& parts) {
   const FeedbackNeeds needs = parts.method.feedback->needs();
   check_needs(needs, parts.method.plan, combination_of(parts, needs, down, problems), problems);
   check_server(parts, down, problems);
-  if (parts.method.unit != Unit::step)
-    for (const auto& channel : parts.method.exchange.channels)
-      check_follows_steps(channel, parts.scenario.up.contains(channel.name) ? "compressor.up." + channel.name : "compressor.up",
-                          parts.method.unit == Unit::update ? "a client's update" : "a gradient", problems);
-  check_follows_steps(down, "compressor.down", "the server's message", problems);
+  check_follows_steps(parts, down, problems);
   for (const auto& [channel, _] : parts.scenario.up) {
     const bool known = channel.empty() || std::any_of(parts.method.exchange.channels.begin(), parts.method.exchange.channels.end(),
                                                       [&name = channel](const auto& c) { return c.name == name; });

@@ -1,6 +1,9 @@
 // Checks which parts of a run can be combined.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "scenarios/experiment/federated_problem.hpp"
 #include "scenarios/experiment/run_method.hpp"
 #include "scenarios/file/measure_set.hpp"
@@ -18,6 +21,10 @@ struct CheckedParts {
   const MeasureSet<T>& measures;
   bool wants_gap = false;  // f* is computed or given
 };
+
+// Adds problems for an operator that follows a step size which its input does not contain. `unit` is that of a client's vector; no value
+// stands for the server's message. `section` is named in the problems.
+FL_API void check_followed_steps(const Domain& domain, const std::string& section, std::optional<Unit> unit, Problems& problems);
 
 // Throws ConfigError, with all problems at once, if the parts cannot be combined.
 template <class T>

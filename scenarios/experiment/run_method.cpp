@@ -55,6 +55,7 @@ ExchangeChannel<T> make_channel(const Scenario& scenario, const LayerTable& laye
 
 template <class T>
 RunSettings run_settings(const Scenario& scenario, const RunMethod<T>& method, const FederatedProblem<T>& problem) {
+  const LocalWork* work = method.local->step_settings().work;
   return {.unit = method.unit,
           .average = scenario.server.average,
           .seeds = scenario.seeds,
@@ -64,7 +65,8 @@ RunSettings run_settings(const Scenario& scenario, const RunMethod<T>& method, c
           .statistics = statistics_of(problem.layers()),
           .local_statistics = scenario.server.local_statistics(),
           .offset_slot = method.plan.offset_slot,
-          .offset_factor = method.plan.offset_factor};
+          .offset_factor = method.plan.offset_factor,
+          .local_steps = work == nullptr ? 1.0 : static_cast<double>(work->steps)};
 }
 
 template <class T>

@@ -34,13 +34,14 @@ std::optional<Promise> promise_of(const TheoryParts<T>& parts) {
   const std::string& feedback = parts.scenario.feedback_up.kind;
   const bool is_lossless = contract.kappa == 0.0 && contract.delta == 1.0;
   if (is_lossless && (feedback == "ef14" || feedback == "none")) return Promise{.theorem = 8, .delta = 1, .is_lossless = true};
-  if (feedback == "none" && contract.omega && contract.domain.is_everywhere() && !contract.domain.at_step_size_one)
+  if (feedback == "none" && contract.omega && contract.domain.is_everywhere() && !contract.domain.at_step_size_one())
     return Promise{.theorem = 8, .M = *contract.omega, .in_expectation = true};
   if (feedback != "ef14" || !contract.domain.is_everywhere()) return std::nullopt;
   if (contract.kappa) {
+    if (contract.domain.follows_local_step || contract.domain.follows_local_total) return std::nullopt;
     const double inside = parts.unit == Unit::step ? parts.step_size : 1;
     return Promise{.theorem = 6,
-                   .kappa = up.compressor->kappa_at(up.scope, inside) / inside,
+                   .kappa = up.compressor->kappa_at(up.scope, {.in_input = inside}) / inside,
                    .in_expectation = contract.kappa_holds == Holds::in_expectation};
   }
   if (contract.delta)

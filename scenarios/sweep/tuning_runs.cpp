@@ -89,6 +89,7 @@ void TuningRuns::store_unusable(SweepRunner& runner, std::vector<std::size_t>& p
   const auto reason_of = [&](std::size_t i) -> const std::optional<ConfigError>& {
     return reasons.at(i / static_cast<std::size_t>(seeds_));
   };
+  if (std::ranges::none_of(pending, [&](std::size_t i) { return reason_of(i).has_value(); })) return;
   std::set<AxisLabels> can_run;
   for (const Cell& cell : runner.cells())
     if (is_stored(cell)) can_run.insert(cell.axis_labels);

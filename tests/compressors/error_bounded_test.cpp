@@ -318,7 +318,7 @@ TEST(ErrorBounded, KappaFollowsTheBound) {
   EXPECT_DOUBLE_EQ(*square->contract(whole_vector(64)).kappa, 4 * factor(kGain)) << "a vector has no squares";
   for (const char* name : kBoth) {
     const auto op = make_operator<double>(name, bounded(0.5, "rule", "lambda"));
-    EXPECT_DOUBLE_EQ(op->kappa_at(scope, 0.1), *op->contract(scope).kappa / 10);
+    EXPECT_DOUBLE_EQ(op->kappa_at(scope, {.in_input = 0.1}), *op->contract(scope).kappa / 10);
     EXPECT_EQ(to_string(op->contract(scope).domain), "at step size 1");
     EXPECT_TRUE(make_operator<double>(name, bounded(0.5))->contract(scope).domain.is_everywhere());
     EXPECT_THROW(make_operator<double>(name, bounded(0)), ConfigError);

@@ -62,7 +62,7 @@ Sent<T> compress(Compressor<T>& op, const Scope& scope, const std::vector<T>& x,
                     .remember = rows_view(sent.memory.data(), 1, memory.size())};
   sender.input.add(T(1), rows_view<const T>(x.data(), 1, x.size()));
   Conversation<T> conversation(op, scope, 42);
-  conversation.open(round, step_size);
+  conversation.open(round, {.in_input = step_size, .local = step_size, .local_total = step_size});
   Transcript<T> transcript = conversation.hold(exec, sender);
   sent.message = std::move(transcript.messages.back()[0]);
   sent.dense = std::move(transcript.alone);

@@ -224,7 +224,7 @@ TEST(Dqsgd, TakesLevelsByTheNorm) {
   });
   const auto op = make_operator<double>("dqsgd", {{"levels_per_unit", Value{4.0}}, {"rule", text("lambda")}});
   EXPECT_DOUBLE_EQ(*op->contract(whole_vector(64)).kappa, 2);
-  EXPECT_DOUBLE_EQ(op->kappa_at(whole_vector(64), 0.25), 0.5);
+  EXPECT_DOUBLE_EQ(op->kappa_at(whole_vector(64), {.in_input = 0.25}), 0.5);
 }
 
 TEST(Inceptionn, CutsByExponent) {
@@ -255,7 +255,7 @@ TEST(AbsoluteRounding, KappaFollowsTheStepSizeOnTheGradientsScale) {
   const Scope scope = whole_vector(64);
   const auto op = make_operator<double>("absolute_rounding", {{"step", Value{0.5}}, {"rule", text("lambda")}});
   EXPECT_DOUBLE_EQ(*op->contract(scope).kappa, 2);
-  EXPECT_DOUBLE_EQ(op->kappa_at(scope, 0.1), 0.2);
+  EXPECT_DOUBLE_EQ(op->kappa_at(scope, {.in_input = 0.1}), 0.2);
   EXPECT_EQ(to_string(op->contract(scope).domain), "at step size 1");
   const auto rule = make_operator<double>("absolute_rounding", {{"step", text("2*sqrt(epsilon/d)")}, {"epsilon", Value{0.09}}});
   EXPECT_DOUBLE_EQ(*rule->contract(scope).kappa, 0.3);

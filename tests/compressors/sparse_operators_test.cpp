@@ -191,6 +191,8 @@ TYPED_TEST(SparseOperators, HardThresholdFollowsItsRules) {
   const Value lambda = text("lambda");
   EXPECT_NEAR(threshold_used<T>({{"threshold", real(0.30005)}}, 0.1), 0.3001, 1e-9);
   EXPECT_NEAR(threshold_used<T>({{"threshold", real(0.30005)}, {"rule", lambda}}, 0.5), 0.1501, 1e-9);
+  for (const char* rule : {"gamma", "gamma_steps"})
+    EXPECT_NEAR(threshold_used<T>({{"threshold", real(0.30005)}, {"rule", text(rule)}}, 0.5), 0.1501, 1e-9);
   // 1/(2 sqrt k), k = 4
   EXPECT_NEAR(threshold_used<T>({{"threshold", text("1/(2*sqrt(k))+0.00005")}, {"k", integer(4)}}, 1), 0.2501, 1e-9);
   // lambda = sqrt(epsilon/d)/gamma: the threshold on the step is sqrt(epsilon/d) whatever gamma is. d = 10000

@@ -228,7 +228,7 @@ class Replay {
     std::vector<MessageLevels> known;
     CompressContext<T> own;
     own.round = round.order.round;
-    own.step_size = round.run.unit == Unit::step ? round.order.step_size : 1.0;
+    own.steps = step_sizes(round.run, round.order.step_size);
     for (std::size_t c = 0; c < num_active; ++c) {
       known.push_back(channels[c].compressor->known_levels(own, channels[c].scope));
       targets.push_back(&payloads[c]);

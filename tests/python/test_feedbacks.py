@@ -272,6 +272,9 @@ def test_every_feedback_is_used_or_refused_with_a_sentence(name):
     (lambda: fedbits.EF21(TOP_K, num_clients=2, P=P, unit="step"), fedbits.ConfigError, "unit must be"),
     (lambda: fedbits.EF21(TOP_K, num_clients=2, P=3), fedbits.ConfigError, "more than the 3 parameters"),
     (lambda: fedbits.DIANA(TOP_K, num_clients=2, P=P), fedbits.ConfigError, "needs an unbiased operator"),
+    (lambda: fedbits.EF14(fedbits.HardThreshold(threshold=0.1, rule="lambda"), num_clients=2, P=P), fedbits.ConfigError, "the input is a gradient"),
+    (lambda: fedbits.EF14(fedbits.SZ(error_bound=0.1, rule="gamma"), num_clients=2, P=P, unit="step"), fedbits.ConfigError, 'rule = "lambda"'),
+    (lambda: fedbits.EF14(fedbits.DQSGD(rule="gamma_steps"), num_clients=2, P=P, unit="update"), fedbits.ConfigError, "only the simulator knows"),
     (lambda: fedbits.EF14(fedbits.PowerSGD(rank=1), num_clients=2, shapes=[(4, 4)]), fedbits.ConfigError, "sends in phases"),
     (lambda: fedbits.ECDIANA({"shift": RANDOM_K}, num_clients=2, P=P), ValueError, "compressor for its channel 'model'"),
     (lambda: fedbits.EF21({"up": TOP_K}, num_clients=2, P=P), ValueError, "has no channel 'up'"),
@@ -321,3 +324,11 @@ def test_a_method_that_needs_every_client_says_so():
     feedback.send(1, vectors_of(0)[1])
     with pytest.raises(fedbits.Error, match="dasha needs a message of every client in every round; 1 of 4"):
         feedback.receive()
+
+
+def test_a_threshold_that_follows_gamma_is_one_of_the_update():
+    def sent(step_size, **options):
+        feedback = fedbits.EF14(fedbits.HardThreshold(**options), num_clients=1, P=P, unit="update", dtype=np.float64)
+        return feedback.send(0, np.linspace(-1, 1, P), step_size=step_size).decode()
+    followed = sent(0.25, threshold=2.0, rule="gamma")
+    assert np.array_equal(followed, sent(0.25, threshold=0.5)) and not np.array_equal(followed, sent(0.125, threshold=2.0, rule="gamma"))

@@ -20,8 +20,10 @@ using testing::SizeIs;
 
 ContractWatch watch(const Contract& contract) {
   const double kappa = contract.kappa.value_or(0);
-  return ContractWatch(
-      {.contract = contract, .kappa_at = [kappa](double step) { return kappa * step; }, .rounding = 1e-5, .least_norm = 1e-20});
+  return ContractWatch({.contract = contract,
+                        .kappa_at = [kappa](const StepSizes& steps) { return kappa * steps.in_input; },
+                        .rounding = 1e-5,
+                        .least_norm = 1e-20});
 }
 
 // Returns the errors of messages with |p| = 1.
@@ -45,12 +47,12 @@ Contract unbiased(double omega) {
 
 TEST(ContractWatch, OneMessageBeyondRoundingBreaksAPointwiseClaim) {
   ContractWatch watched = watch(contraction(0.75, Contract::Holds::pointwise));
-  watched.see(1, 1, unit_messages({0.1, 0.25}));
-  watched.see(2, 1, unit_messages({0.25 * (1 + 1e-6)}));
-  watched.see(3, 1, {});
+  watched.see(1, {}, unit_messages({0.1, 0.25}));
+  watched.see(2, {}, unit_messages({0.25 * (1 + 1e-6)}));
+  watched.see(3, {}, {});
   EXPECT_THAT(watched.broken(), IsEmpty());
-  watched.see(4, 1, unit_messages({0.1, 0.375, 0.26}));
-  watched.see(5, 1, unit_messages({1.0}));
+  watched.see(4, {}, unit_messages({0.1, 0.375, 0.26}));
+  watched.see(5, {}, unit_messages({1.0}));
   ASSERT_THAT(watched.broken(), SizeIs(1));
   EXPECT_EQ(to_string(watched.broken()[0]), "delta 0.625 in round 4, stated 0.75");
 }
@@ -58,20 +60,20 @@ TEST(ContractWatch, OneMessageBeyondRoundingBreaksAPointwiseClaim) {
 TEST(ContractWatch, KappaIsThatOfTheRoundsStepSize) {
   Contract contract;
   contract.kappa = 4;
-  contract.domain.at_step_size_one = true;
+  contract.domain.follows_step = true;
   ContractWatch watched = watch(contract);
-  watched.see(1, 0.5, unit_messages({3.9}));
+  watched.see(1, {.in_input = 0.5}, unit_messages({3.9}));
   EXPECT_THAT(watched.broken(), IsEmpty());
-  watched.see(2, 0.25, unit_messages({0.9, 2.25}));
+  watched.see(2, {.in_input = 0.25}, unit_messages({0.9, 2.25}));
   ASSERT_THAT(watched.broken(), SizeIs(1));
   EXPECT_EQ(to_string(watched.broken()[0]), "kappa 1.5 in round 2, stated 1");
 }
 
 TEST(ContractWatch, AnOmegaOfZeroHoldsForEveryMessage) {
   ContractWatch watched = watch(unbiased(0));
-  watched.see(1, 1, unit_messages({0, 1e-11}));
+  watched.see(1, {}, unit_messages({0, 1e-11}));
   EXPECT_THAT(watched.broken(), IsEmpty());
-  watched.see(2, 1, unit_messages({0, 1e-6}));
+  watched.see(2, {}, unit_messages({0, 1e-6}));
   EXPECT_EQ(to_string(watched.broken().at(0)), "omega 1e-06 in round 2, stated 0");
 }
 
@@ -79,7 +81,8 @@ TEST(ContractWatch, AnOmegaOfZeroHoldsForEveryMessage) {
 TEST(ContractWatch, MessagesThatTheOperatorDidNotMakeAreLeftOut) {
   ContractWatch watched = watch(contraction(0.75, Contract::Holds::pointwise));
   const double nan = std::nan("");
-  watched.see(1, 1, std::vector<OperatorError>{{}, {.input = 1, .error = nan}, {.input = 1e-42, .error = 1e-42}, {.input = 0, .error = 0}});
+  watched.see(1, {},
+              std::vector<OperatorError>{{}, {.input = 1, .error = nan}, {.input = 1e-42, .error = 1e-42}, {.input = 0, .error = 0}});
   EXPECT_THAT(watched.broken(), IsEmpty());
 }
 
@@ -87,7 +90,7 @@ TEST(ContractWatch, ADomainInWordsIsToldWithTheFinding) {
   Contract contract = contraction(0.5, Contract::Holds::pointwise);
   contract.domain.entries.most = 512;
   ContractWatch watched = watch(contract);
-  watched.see(1, 1, unit_messages({0.75}));
+  watched.see(1, {}, unit_messages({0.75}));
   EXPECT_EQ(to_string(watched.broken().at(0)),
             "delta 0.25 in round 1, stated 0.5 for inputs of a domain (the operator's contract names it)");
 }
@@ -106,7 +109,7 @@ TEST(ContractWatch, OperatorsOnTheirBoundAreNotAccused) {
     const double probability = path % 3 == 0 ? 1.0 / 40 : path % 3 == 1 ? 0.5 : 0.9;
     for (std::uint64_t round = 1; round <= 400; ++round) {
       const double x = 9 * rare(random, 1, probability);
-      watched.see(round, 1, unit_messages({x, x}));  // clients that draw alike
+      watched.see(round, {}, unit_messages({x, x}));  // clients that draw alike
     }
     accused += watched.broken().size();
   }
@@ -117,7 +120,7 @@ TEST(ContractWatch, AMeanAboveItsBoundIsFoundByEvidence) {
   std::mt19937_64 random(11);
   ContractWatch watched = watch(unbiased(9));
   std::uint64_t round = 0;
-  while (watched.broken().empty() && round < 2000) watched.see(++round, 1, unit_messages({18 * rare(random, 1, 0.5)}));
+  while (watched.broken().empty() && round < 2000) watched.see(++round, {}, unit_messages({18 * rare(random, 1, 0.5)}));
   ASSERT_THAT(watched.broken(), SizeIs(1));
   const BrokenContract broken = watched.broken()[0];
   EXPECT_EQ(broken.round, round);
@@ -130,12 +133,12 @@ TEST(ContractWatch, AMeanAboveItsBoundIsFoundByEvidence) {
 // A single draw above the mean's bound is no evidence; an operator that changes later is found, with the rounds in which it did.
 TEST(ContractWatch, WhatKeptItsMeanAtFirstIsFoundWithTheRoundsSince) {
   ContractWatch watched = watch(contraction(0.75, Contract::Holds::in_expectation));
-  watched.see(1, 1, unit_messages({1.0}));
+  watched.see(1, {}, unit_messages({1.0}));
   EXPECT_THAT(watched.broken(), IsEmpty());
   std::uint64_t round = 1;
-  for (; round < 100; ++round) watched.see(round + 1, 1, unit_messages({0.01, 0.02}));
+  for (; round < 100; ++round) watched.see(round + 1, {}, unit_messages({0.01, 0.02}));
   EXPECT_THAT(watched.broken(), IsEmpty());
-  while (watched.broken().empty() && round < 200) watched.see(++round, 1, unit_messages({1.0}));
+  while (watched.broken().empty() && round < 200) watched.see(++round, {}, unit_messages({1.0}));
   ASSERT_THAT(watched.broken(), SizeIs(1));
   const BrokenContract broken = watched.broken()[0];
   EXPECT_EQ(broken.since, 101u);
@@ -149,8 +152,8 @@ TEST(ContractWatch, GoesOnFromACheckpointAsIfItHadNotStopped) {
   for (std::uint64_t round = 1; whole.broken().empty(); ++round) {
     ASSERT_LT(round, 2000u);
     const std::vector<OperatorError> messages = unit_messages({18 * rare(random, 1, 0.5)});
-    whole.see(round, 1, messages);
-    (round <= 10 ? begun : resumed).see(round, 1, messages);
+    whole.see(round, {}, messages);
+    (round <= 10 ? begun : resumed).see(round, {}, messages);
     if (round != 10) continue;
     Archive out;
     begun.persist(out);
