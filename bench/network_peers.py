@@ -72,8 +72,45 @@ def bytes_field(field, value):
     return varint(field << 3 | 2) + varint(len(value)) + value
 
 
+def xxh64(data):
+    """Returns the XXH64 of bytes, with seed 0 (Yann Collet's specification)."""
+    first, second, third, fourth, fifth = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
+    mask = 2**64 - 1
+
+    def rotated(value, bits):
+        return (value << bits | value >> (64 - bits)) & mask
+
+    def mixed(lane, word):
+        return rotated((lane + word * second) & mask, 31) * first & mask
+    at, total = 0, len(data)
+    if total >= 32:
+        lanes = [(first + second) & mask, second, 0, -first & mask]
+        for at in range(0, total - 31, 32):
+            lanes = [mixed(lane, word) for lane, word in zip(lanes, struct.unpack_from("<4Q", data, at))]
+        at = total // 32 * 32
+        value = sum(rotated(lane, bits) for lane, bits in zip(lanes, (1, 7, 12, 18))) & mask
+        for lane in lanes:
+            value = ((value ^ mixed(0, lane)) * first + fourth) & mask
+    else:
+        value = fifth
+    value = (value + total) & mask
+    for at in range(at, total - 7, 8):
+        value = (rotated(value ^ mixed(0, struct.unpack_from("<Q", data, at)[0]), 27) * first + fourth) & mask
+    at = total // 8 * 8
+    if total - at >= 4:
+        value = (rotated(value ^ struct.unpack_from("<I", data, at)[0] * first & mask, 23) * second + third) & mask
+        at += 4
+    for byte in data[at:]:
+        value = rotated(value ^ byte * fifth & mask, 11) * first & mask
+    for shift, factor in ((33, second), (29, third), (32, 1)):
+        value = (value ^ value >> shift) * factor & mask
+    return value
+
+
 def frame(header):
-    return struct.pack("<Q", len(header)) + header
+    """Returns a frame without a payload, with its checksums (net/frame.hpp)."""
+    checked = struct.pack("<QQ", len(header), xxh64(header + struct.pack("<Q", xxh64(b""))))
+    return checked + struct.pack("<I", xxh64(checked) & 0xFFFFFFFF) + header
 
 
 def hello(build, first, last):
@@ -120,7 +157,7 @@ def read_exactly(connection, size):
 
 
 def read_frame(connection):
-    word = struct.unpack("<Q", read_exactly(connection, 8))[0]
+    word = struct.unpack("<Q", read_exactly(connection, 20)[:8])[0]
     header = fields(read_exactly(connection, word & 0xFFFFFF))
     read_exactly(connection, word >> 24)
     return header

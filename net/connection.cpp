@@ -19,6 +19,14 @@ bool Identity::may_host(const std::vector<ClientRange>& wanted) const {
   });
 }
 
+ConnectionLost::ConnectionLost(std::string reason)
+    : boost::system::system_error(boost::system::errc::make_error_code(boost::system::errc::bad_message)), reason_(std::move(reason)) {}
+
+std::string reason_of(const boost::system::system_error& end) {
+  const auto* lost = dynamic_cast<const ConnectionLost*>(&end);
+  return lost != nullptr ? lost->reason() : end.code().message();
+}
+
 asio::awaitable<void> Connection::read(asio::mutable_buffer buffer) {
   while (buffer.size() > 0) buffer += co_await read_available(buffer);
 }
@@ -98,7 +106,7 @@ asio::awaitable<void> shake_hands(Connection& connection, std::chrono::milliseco
     co_await connection.handshake();
   } catch (const boost::system::system_error& error) {
     if (timer.has_closed()) throw HandshakeLost("its handshake is not complete after " + std::to_string(limit.count()) + " ms");
-    throw HandshakeLost("it leaves during the handshake: " + error.code().message());
+    throw HandshakeLost("it leaves during the handshake: " + reason_of(error));
   }
 }
 

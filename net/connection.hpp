@@ -11,6 +11,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/system/system_error.hpp>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +36,19 @@ struct Identity {
   // Returns whether the peer may host these clients. A connection that proves nothing, as plain TCP, may host all.
   [[nodiscard]] FL_API bool may_host(const std::vector<ClientRange>& wanted) const;
 };
+
+// Reports that the connection carries no bytes any more, or not those that were sent, and says why in reason().
+class FL_API ConnectionLost : public boost::system::system_error {
+ public:
+  explicit ConnectionLost(std::string reason);
+
+  [[nodiscard]] const std::string& reason() const { return reason_; }
+
+ private:
+  std::string reason_;
+};
+// Returns why a connection has ended.
+[[nodiscard]] FL_API std::string reason_of(const boost::system::system_error& end);
 
 class FL_API Connection {
  public:

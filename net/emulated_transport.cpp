@@ -155,6 +155,7 @@ class Link : public std::enable_shared_from_this<Link> {
     if (is_broken()) co_return bytes.size();
     const auto piece = bytes.first(passage.bytes);
     direction.pieces.push_back({.due = Clock::time_point(passage.arrives), .bytes = Bytes(piece.begin(), piece.end())});
+    if (passage.flipped_bit >= 0) direction.pieces.back().bytes.front() ^= std::byte{1} << passage.flipped_bit;
     direction.on_the_way += piece.size();
     waiting_.wake_all();
     co_return piece.size();

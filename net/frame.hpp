@@ -1,9 +1,12 @@
 // Frames: the layout of a header and a payload in a byte stream.
 //
 //   8 bytes   little endian: bytes of the header (24 bits), bytes of the payload (40 bits)
+//   8 bytes   little endian: XXH64 of the header and of the 8 bytes of the payload's XXH64
+//   4 bytes   little endian: the lower half of the XXH64 of these 16 bytes, so that a damaged size is known before it is waited for
 //   header    a wire::Header (net/proto/wire.proto)
 //   payload   raw bytes; the header states their meaning
-// A reader knows the maximum size of a frame in advance (FrameLimits) and rejects a larger one after its first 8 bytes. Memory is allocated
+// A frame whose checksums differ was damaged on its way, which breaks the connection and not the protocol: nothing in it is believed.
+// A reader knows the maximum size of a frame in advance (FrameLimits) and rejects a larger one after its first bytes. Memory is allocated
 // as bytes arrive, so that an announced size costs nothing.
 #pragma once
 
@@ -25,8 +28,8 @@ namespace fl::net {
 
 namespace wire = ::fedbits::wire;
 
-inline constexpr std::uint32_t kProtocol = 1;
-inline constexpr std::size_t kPrefixBytes = 8;
+inline constexpr std::uint32_t kProtocol = 2;
+inline constexpr std::size_t kSizesBytes = 8, kPrefixBytes = kSizesBytes + 12;
 inline constexpr std::size_t kMostHeaderBytes = 1 << 20;  // of what a server sends, which names all clients of a cohort
 
 using Bytes = std::vector<std::byte>;
@@ -87,6 +90,12 @@ class FL_API ProtocolError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Reports that a frame has arrived with other bytes than were sent.
+class FL_API DamagedFrame : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 struct FrameSizes {
   std::size_t header = 0, payload = 0;
 };
@@ -99,8 +108,16 @@ struct FrameLimits {
   std::size_t header;
 };
 
-// Returns the sizes announced by a frame's first bytes. Throws ProtocolError if one of them exceeds its limit.
+// Returns the sizes in 8 bytes. Throws ProtocolError if one of them exceeds its limit.
+[[nodiscard]] FL_API FrameSizes read_sizes(std::span<const std::byte, kSizesBytes> bytes, const FrameLimits& limits);
+
+// Returns the sizes announced by a frame's first bytes. Throws DamagedFrame if these are not what was sent, and ProtocolError as
+// read_sizes().
 [[nodiscard]] FL_API FrameSizes read_prefix(std::span<const std::byte, kPrefixBytes> prefix, const FrameLimits& limits);
+
+// Throws DamagedFrame unless header and payload are what was sent.
+FL_API void check_frame(std::span<const std::byte, kPrefixBytes> prefix, std::span<const std::byte> header,
+                        std::span<const std::byte> payload);
 
 // Returns the header. Memory is bounded by a multiple of its bytes, whatever lengths they announce. Throws ProtocolError for bytes that are
 // not one valid message, and for an unknown kind.
@@ -117,14 +134,19 @@ struct Frame {
 struct OutgoingFrame {
   Bytes head;
   std::vector<std::shared_ptr<const Bytes>> payload;
+  std::uint64_t payload_hash = 0;  // XXH64 of all pieces
 
   [[nodiscard]] FL_API std::size_t payload_bytes() const;
 };
 
-// Returns the first bytes of a frame: prefix and header. Throws ProtocolError for a header of more than kMostHeaderBytes.
-[[nodiscard]] FL_API Bytes head_of_frame(const wire::Header& header, std::size_t payload_bytes);
+// Returns the sizes of a frame and its header, without checksums: the form in which frames are stored. Throws ProtocolError for a header of
+// more than kMostHeaderBytes.
+[[nodiscard]] FL_API Bytes stored_head(const wire::Header& header, std::size_t payload_bytes);
 
-// Makes a frame. Throws ProtocolError as head_of_frame() does.
+// Returns a frame with the payload of another one, which is not read again. Throws ProtocolError as stored_head() does.
+[[nodiscard]] FL_API OutgoingFrame make_frame(const wire::Header& header, const OutgoingFrame& with_payload);
+
+// Makes a frame. Throws ProtocolError as stored_head() does.
 [[nodiscard]] FL_API OutgoingFrame make_frame(const wire::Header& header, std::vector<std::shared_ptr<const Bytes>> payload = {});
 
 }  // namespace fl::net

@@ -117,7 +117,7 @@ asio::awaitable<void> HubConnections::read(std::shared_ptr<Peer> peer, Place pla
     return core_.limits_for(*peer);
   };
   std::string why = "it closed the connection";
-  bool is_wrong = false;
+  bool is_wrong = false, is_damaged = false;
   FrameReader frames(peer->connection());
   try {
     for (bool goes_on = true; goes_on;) {
@@ -137,13 +137,15 @@ asio::awaitable<void> HubConnections::read(std::shared_ptr<Peer> peer, Place pla
     why = error.what();
     is_wrong = true;
   } catch (const boost::system::system_error& error) {
-    if (error.code() != asio::error::eof) why = error.code().message();
+    if (error.code() != asio::error::eof) why = reason_of(error);
+    is_damaged = dynamic_cast<const ConnectionLost*>(&error) != nullptr;
     if (place->is_replaced()) why = kReplaced;
   } catch (const std::bad_alloc&) {
     why = "there is no memory for its frame";
   }
   const std::lock_guard lock(core_.mutex);
   if (place->is_replaced() && !peer->is_ending()) core_.count_refusal(kReplaced);
+  if (is_damaged && !peer->is_ending()) core_.count_refusal(why);  // and nothing more: the peer may come back
   if (is_wrong && !peer->is_ending()) {
     core_.count_refusal(why);
     core_.turn_away(*peer, why);

@@ -42,7 +42,7 @@ std::vector<ClientRange> ranges_in(const wire::Hello& hello) {
 OutgoingFrame as_replay(const OutgoingFrame& opening) {
   wire::Header header = parse_header(std::span(opening.head).subspan(kPrefixBytes));
   header.mutable_open()->set_is_replay(true);
-  return make_frame(header, opening.payload);
+  return make_frame(header, opening);
 }
 
 std::string too_many_refusals() { return "it was refused " + std::to_string(kMostRefusals) + " times"; }

@@ -97,9 +97,10 @@ class JoiningPeer {
         drop_link();
         co_return;
       } catch (const HandshakeLost& lost) {
+        if (lost_.empty()) events_.say("the handshake with " + name() + " is lost, and tried again: " + lost.what());
         lost_ = lost.what();
       } catch (const boost::system::system_error& error) {
-        lost_ = link_ != nullptr && !link_->why_closed().empty() ? link_->why_closed() : error.code().message();
+        lost_ = link_ != nullptr && !link_->why_closed().empty() ? link_->why_closed() : reason_of(error);
       } catch (...) {
         drop_link();
         throw;

@@ -9,7 +9,7 @@ namespace {
 // Separates these draws from those of runs, whose purposes are small numbers.
 constexpr std::uint64_t kEmulationSalt = 0x6e65745f656d756c;
 constexpr std::size_t kMostPassage = 16384;
-enum Word { fault_word, jitter_word };
+enum Word { fault_word, jitter_word, bit_word };
 
 LinkSchedule::Time seconds(double s) { return std::chrono::duration_cast<LinkSchedule::Time>(std::chrono::duration<double>(s)); }
 
@@ -25,7 +25,7 @@ double LinkSchedule::uniform(std::uint64_t packet, int word) const {
 }
 
 bool LinkSchedule::has_event(std::uint64_t packet) const {
-  return uniform(packet, fault_word) < conditions_.reset + conditions_.half_open + conditions_.stall;
+  return uniform(packet, fault_word) < conditions_.reset + conditions_.half_open + conditions_.stall + conditions_.flip;
 }
 
 LinkSchedule::Passage LinkSchedule::pass(std::size_t size, Time now) {
@@ -38,8 +38,10 @@ LinkSchedule::Passage LinkSchedule::pass(std::size_t size, Time now) {
       passage.fault = Fault::reset;
     else if (u < conditions_.reset + conditions_.half_open)
       passage.fault = Fault::half_open;
-    else
+    else if (u < conditions_.reset + conditions_.half_open + conditions_.stall)
       pause = seconds(conditions_.stall_s);
+    else
+      passage.flipped_bit = static_cast<int>(8 * uniform(packet, bit_word));
     if (passage.fault != Fault::none) return passage;
   }
   // Up to the next packet that has an event of its own.

@@ -34,6 +34,7 @@ class FL_API LinkSchedule {
     Time departs{0};        // when the bandwidth allows them to leave
     Time arrives{0};        // never before the bytes in front of them
     Fault fault = Fault::none;
+    int flipped_bit = -1;  // of the first byte, which changes on the way; -1 = none
   };
   // Returns the passage of up to `size` (at least 1) further bytes, which are ready to leave at `now`.
   [[nodiscard]] Passage pass(std::size_t size, Time now);

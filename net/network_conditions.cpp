@@ -42,6 +42,7 @@ const std::vector<ConditionKey>& condition_keys() {
       {"stall", kNone, 0, 1, &C::stall, "PROBABILITY:TIME: a direction pauses for this time"},
       {"reset", kNone, 0, 1, &C::reset, "probability that the connection is closed"},
       {"half_open", kNone, 0, 1, &C::half_open, "probability that the connection stays open and no byte passes any more"},
+      {"flip", kNone, 0, 1, &C::flip, "probability that a bit is changed on its way, which frames notice"},
   };
   return keys;
 }
@@ -121,8 +122,8 @@ NetworkConditions parse_network_conditions(const std::string& text) {
     read_pair(name, word.substr(equals + 1), conditions);
   }
   if (seen.empty()) throw key_error(kEmulate, "is empty; " + describe_network_conditions());
-  if (conditions.stall + conditions.reset + conditions.half_open > 1)
-    throw key_error(kEmulate, "stall, reset and half_open are probabilities of one packet, and their sum exceeds 1");
+  if (conditions.stall + conditions.reset + conditions.half_open + conditions.flip > 1)
+    throw key_error(kEmulate, "stall, reset, half_open and flip are probabilities of one packet, and their sum exceeds 1");
   return conditions;
 }
 

@@ -1,7 +1,8 @@
 // Properties of an emulated network, as `--emulate` states them: "bandwidth=10M latency=50ms jitter=10ms stall=0.01:2s reset=0.001".
 //
-// They delay bytes and break connections; they never change bytes. So they decide when a message arrives, and a run without deadline has
-// the same results under all conditions. Faults are drawn for every packet of kPacketBytes bytes of each direction of a connection.
+// They delay bytes, break connections and (flip) change bytes, which breaks the connection as well, because every frame has a checksum. So
+// they decide when a message arrives, and a run without deadline has the same results under all conditions. Faults are drawn for every
+// packet of kPacketBytes bytes of each direction of a connection.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +22,7 @@ struct NetworkConditions {
   double stall = 0, stall_s = 0;       // probability of a pause, and its length
   double reset = 0;                    // probability that the connection is closed
   double half_open = 0;                // probability that the connection stays open and no byte passes from then on
+  double flip = 0;                     // probability that a bit of the packet is changed
   std::uint64_t seed = 1;              // of jitter and faults
 };
 

@@ -38,7 +38,7 @@ void append_bytes(Bytes& to, std::span<const std::byte> bytes) { to.insert(to.en
 Bytes bytes_of(const RoundRecord& record) {
   Bytes bytes(sizeof(RecordHead));
   for (const Frame& frame : record.frames) {
-    append_bytes(bytes, head_of_frame(frame.header, frame.payload.size()));
+    append_bytes(bytes, stored_head(frame.header, frame.payload.size()));
     append_bytes(bytes, frame.payload);
   }
   RecordHead head{.size = bytes.size() - sizeof(RecordHead), .round = record.round, .before = record.before};
@@ -50,9 +50,9 @@ Bytes bytes_of(const RoundRecord& record) {
 std::vector<Frame> frames_in(std::span<const std::byte> bytes) {
   std::vector<Frame> frames;
   while (!bytes.empty()) {
-    if (bytes.size() < kPrefixBytes) throw ProtocolError("a frame is cut short");
-    const FrameSizes sizes = read_prefix(bytes.first<kPrefixBytes>(), bytes.size());
-    bytes = bytes.subspan(kPrefixBytes);
+    if (bytes.size() < kSizesBytes) throw ProtocolError("a frame is cut short");
+    const FrameSizes sizes = read_sizes(bytes.first<kSizesBytes>(), bytes.size());
+    bytes = bytes.subspan(kSizesBytes);
     if (sizes.header + sizes.payload > bytes.size()) throw ProtocolError("a frame is cut short");
     const std::span<const std::byte> payload = bytes.subspan(sizes.header, sizes.payload);
     frames.push_back({.header = parse_header(bytes.first(sizes.header)), .payload = ReceivedBytes(payload)});

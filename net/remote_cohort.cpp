@@ -300,7 +300,8 @@ void RemoteCohort<T>::learn_mean(std::size_t channel, int phase, std::span<const
   header.mutable_mean()->set_channel(static_cast<std::uint32_t>(channel));
   const auto bytes = dense_message(mean);
   traffic_.down_bytes += bytes->size() * open_.cohort.size();
-  for (const HostId host : open_.hosts) hub_.send(host, make_frame(header, {bytes}));
+  const OutgoingFrame frame = make_frame(header, {bytes});
+  for (const HostId host : open_.hosts) hub_.send(host, frame);
 }
 
 // ---- its end
@@ -317,6 +318,7 @@ void RemoteCohort<T>::close_round(const RoundView<T>&, std::span<const std::uint
       slot_bytes(request_.shared, request_.run.statistics, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast_at_close; });
   traffic_.down_bytes += slots->size() * open_.cohort.size();
   hub_.close_round(open_.round, open_.cohort, open_.hosts);
+  OutgoingFrame frame;
   for (std::size_t h = 0; h < open_.hosts.size(); ++h) {
     std::string marks;
     for (const std::uint32_t position : open_.positions[h]) marks.push_back(static_cast<char>(delivered[position]));
@@ -324,7 +326,8 @@ void RemoteCohort<T>::close_round(const RoundView<T>&, std::span<const std::uint
     header.mutable_close()->set_round(open_.round);
     header.mutable_close()->set_delivered(marks);
     header.mutable_close()->set_wants_memory(asks);
-    hub_.send(open_.hosts[h], make_frame(header, {slots}));
+    frame = h == 0 ? make_frame(header, {slots}) : make_frame(header, frame);
+    hub_.send(open_.hosts[h], frame);
   }
   open_.awaited_phase = kNoPhase;
   for (std::size_t i = 0; i < open_.cohort.size(); ++i)

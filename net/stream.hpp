@@ -7,6 +7,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <type_traits>
 #include <vector>
 
 #include "net/connection.hpp"
@@ -22,19 +23,29 @@ class FrameReader {
   FrameReader(const FrameReader&) = delete;
   FrameReader& operator=(const FrameReader&) = delete;
 
-  // Reads one frame within these limits. Throws ProtocolError for a frame that violates the rules, and boost::system::system_error if the
-  // connection ends.
+  // Reads one frame within these limits. Throws ProtocolError for a frame that violates the rules, ConnectionLost for one that was damaged
+  // on its way, and boost::system::system_error if the connection ends.
   asio::awaitable<Frame> read(FrameLimits limits) {
     std::array<std::byte, kPrefixBytes> prefix{};
     co_await fill(asio::buffer(prefix));
-    const FrameSizes sizes = read_prefix(prefix, limits);
+    const FrameSizes sizes = unless_damaged([&] { return read_prefix(prefix, limits); });
     const ReceivedBytes head = co_await read_bytes(sizes.header);
-    Frame frame{.header = parse_header(head), .payload = {}, .header_bytes = sizes.header};
-    frame.payload = co_await read_bytes(sizes.payload);
-    co_return frame;
+    ReceivedBytes payload = co_await read_bytes(sizes.payload);
+    unless_damaged([&] { check_frame(prefix, head, payload); });
+    co_return Frame{.header = parse_header(head), .payload = std::move(payload), .header_bytes = sizes.header};
   }
 
  private:
+  // Bytes that were changed on their way are lost ones.
+  template <class Function>
+  static std::invoke_result_t<const Function&> unless_damaged(const Function& function) {
+    try {
+      return function();
+    } catch (const DamagedFrame& damaged) {
+      throw ConnectionLost(damaged.what());
+    }
+  }
+
   static constexpr std::size_t kAhead = 512;  // a thousand idle connections hold half a megabyte
 
   // Reads `size` bytes. Memory grows with the bytes that arrive: it is at most twice that number, or kFirstPiece. A text of up to kReserved

@@ -138,15 +138,42 @@ class CredentialSource {
   std::string trouble_;
 };
 
-// Throws OpenSSL's error: TlsAlert for an alert of the other side, boost::system::system_error if the connection ends, else ProtocolError.
-[[noreturn]] void throw_reason() {
+// Returns whether an alert says that a certificate or a name is not accepted. All others may come from a bit that was changed on the way.
+bool is_about_identity(int alert) {
+  switch (alert) {
+    case SSL_AD_BAD_CERTIFICATE:
+    case SSL_AD_UNSUPPORTED_CERTIFICATE:
+    case SSL_AD_CERTIFICATE_REVOKED:
+    case SSL_AD_CERTIFICATE_EXPIRED:
+    case SSL_AD_CERTIFICATE_UNKNOWN:
+    case SSL_AD_UNKNOWN_CA:
+    case SSL_AD_CERTIFICATE_REQUIRED:
+    case SSL_AD_UNRECOGNIZED_NAME: return true;
+    default: return false;
+  }
+}
+
+// What a broken handshake or record means: the connection is lost and may be made again, or, for a server whose peer has proved nothing
+// yet, the peer is refused.
+enum class Broken { lost, refused };
+
+// Throws OpenSSL's error: TlsAlert for an alert about certificates, boost::system::system_error if the connection ends, else what `broken`
+// says.
+[[noreturn]] void throw_reason(Broken broken) {
   const unsigned long code = ERR_get_error();
   const int reason = ERR_GET_REASON(code);
   if (reason == SSL_R_UNEXPECTED_EOF_WHILE_READING) throw boost::system::system_error(asio::error::eof);
-  if (reason >= SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256)
-    throw TlsAlert(std::string("the other side ends TLS: ") + SSL_alert_desc_string_long(reason - SSL_AD_REASON_OFFSET));
-  const char* text = ERR_reason_error_string(code);
-  throw ProtocolError(std::string("TLS: ") + (text != nullptr ? text : "no reason given"));
+  std::string text;
+  if (reason >= SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256) {
+    const int alert = reason - SSL_AD_REASON_OFFSET;
+    text = std::string("the other side ends TLS: ") + SSL_alert_desc_string_long(alert);
+    if (is_about_identity(alert)) throw TlsAlert(text);
+  } else {
+    const char* words = ERR_reason_error_string(code);
+    text = std::string("TLS: ") + (words != nullptr ? words : "no reason given");
+  }
+  if (broken == Broken::lost) throw ConnectionLost(text);
+  throw ProtocolError(text);
 }
 
 // ---- OpenSSL's access to a socket, which never waits and raises no signal
@@ -310,7 +337,7 @@ class TlsConnection final : public Connection {
     const long verdict = SSL_get_verify_result(session_.get());
     if (!was_established && verdict != X509_V_OK)
       throw ProtocolError(std::string("its certificate is refused: ") + X509_verify_cert_error_string(verdict));
-    throw_reason();
+    throw_reason(is_server_ && !was_established ? Broken::refused : Broken::lost);
   }
 
   std::shared_ptr<CredentialSource> source_;

@@ -15,7 +15,7 @@
 
 namespace fl::net {
 
-// Reports that the other side has ended TLS with an alert, because it does not accept this side's certificate or bytes.
+// Reports that the other side has ended TLS with an alert, because it does not accept this side's certificate or name.
 class FL_API TlsAlert : public ProtocolError {
  public:
   using ProtocolError::ProtocolError;

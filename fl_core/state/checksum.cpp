@@ -24,8 +24,19 @@ std::uint64_t merge_lane(std::uint64_t hash, std::uint64_t lane) { return (hash 
 
 }  // namespace
 
-void Hash64::mix_block(const std::byte* block) {
-  for (std::size_t i = 0; i < lane_.size(); ++i) lane_[i] = mix_lane(lane_[i], read<std::uint64_t>(block + 8 * i));
+// The lanes stay in registers over all blocks: bytes may alias the object's own members, which would be written after each block.
+std::size_t Hash64::mix_blocks(std::span<const std::byte> bytes) {
+  std::uint64_t a = lane_[0], b = lane_[1], c = lane_[2], d = lane_[3];
+  std::size_t at = 0;
+  for (; at + kBlock <= bytes.size(); at += kBlock) {
+    const std::byte* block = bytes.data() + at;
+    a = mix_lane(a, read<std::uint64_t>(block));
+    b = mix_lane(b, read<std::uint64_t>(block + 8));
+    c = mix_lane(c, read<std::uint64_t>(block + 16));
+    d = mix_lane(d, read<std::uint64_t>(block + 24));
+  }
+  lane_ = {a, b, c, d};
+  return at;
 }
 
 Hash64& Hash64::add(std::span<const std::byte> bytes) {
@@ -36,10 +47,10 @@ Hash64& Hash64::add(std::span<const std::byte> bytes) {
     num_waiting_ += taken;
     bytes = bytes.subspan(taken);
     if (num_waiting_ < kBlock) return *this;
-    mix_block(waiting_.data());
+    static_cast<void>(mix_blocks(waiting_));
     num_waiting_ = 0;
   }
-  for (; bytes.size() >= kBlock; bytes = bytes.subspan(kBlock)) mix_block(bytes.data());
+  bytes = bytes.subspan(mix_blocks(bytes));
   std::copy(bytes.begin(), bytes.end(), waiting_.begin());
   num_waiting_ = bytes.size();
   return *this;

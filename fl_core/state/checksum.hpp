@@ -32,8 +32,8 @@ class FL_API Hash64 {
   [[nodiscard]] std::uint64_t value() const;  // of all bytes so far; more may follow
 
  private:
-  static constexpr std::size_t kBlock = 32;  // bytes mixed at a time
-  void mix_block(const std::byte* block);
+  static constexpr std::size_t kBlock = 32;                  // bytes mixed at a time
+  std::size_t mix_blocks(std::span<const std::byte> bytes);  // mixes whole blocks, and returns their bytes
 
   std::array<std::uint64_t, 4> lane_ = {0x60EA27EEADC0B5D6ull, 0xC2B2AE3D27D4EB4Full, 0, 0x61C8864E7A143579ull};
   std::array<std::byte, kBlock> waiting_{};

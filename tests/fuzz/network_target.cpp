@@ -5,8 +5,11 @@
 //              was read is the same after it was written and read again.
 // net_header   The bytes of one header. If it is read and accepted as a peer's, its fields are within the rules, and it is the same after
 //              it was written and read again.
+#include <algorithm>
 #include <array>
+#include <cstring>
 
+#include "fl_core/state/checksum.hpp"
 #include "net/frame_rules.hpp"
 #include "net/stream.hpp"
 #include "tests/fuzz/target.hpp"
@@ -20,8 +23,10 @@ using fl::fuzz::require;
 
 // Returns the frame as it is written.
 net::Bytes bytes_of(const net::Frame& frame) {
-  net::Bytes bytes = net::head_of_frame(frame.header, frame.payload.size());
-  bytes.insert(bytes.end(), frame.payload.begin(), frame.payload.end());
+  const std::span<const std::byte> payload(frame.payload.data(), frame.payload.size());
+  const net::OutgoingFrame made = net::make_frame(frame.header, {std::make_shared<const net::Bytes>(payload.begin(), payload.end())});
+  net::Bytes bytes = made.head;
+  bytes.insert(bytes.end(), payload.begin(), payload.end());
   return bytes;
 }
 
@@ -50,13 +55,38 @@ std::size_t read_all(std::span<const std::byte> bytes, std::size_t piece, const 
   return frames;
 }
 
+// Returns a stream of frames in their stored form (8 bytes of sizes, header, payload) with checksums, which a search for inputs could not
+// guess. A frame whose end is missing has a wrong one of its bytes.
+net::Bytes with_checksums(std::span<const std::byte> stream) {
+  net::Bytes bytes;
+  while (stream.size() >= net::kSizesBytes) {
+    std::uint64_t sizes = 0;
+    std::memcpy(&sizes, stream.data(), sizeof sizes);
+    const std::span<const std::byte> content = stream.subspan(net::kSizesBytes);
+    const std::size_t header = std::min<std::size_t>(content.size(), sizes & 0xffffffu);
+    const std::size_t payload = std::min<std::uint64_t>(content.size() - header, sizes >> 24);
+    fl::Hash64 hash;
+    const std::uint64_t checksum = hash.add(content.first(header)).add_value(fl::hash64_of(content.subspan(header, payload))).value();
+    std::array<std::byte, net::kPrefixBytes> prefix{};
+    std::memcpy(prefix.data(), &sizes, sizeof sizes);
+    std::memcpy(prefix.data() + 8, &checksum, sizeof checksum);
+    const auto check = static_cast<std::uint32_t>(fl::hash64_of(std::span(prefix).first(16)));
+    std::memcpy(prefix.data() + 16, &check, sizeof check);
+    bytes.insert(bytes.end(), prefix.begin(), prefix.end());
+    bytes.insert(bytes.end(), content.begin(), content.begin() + static_cast<std::ptrdiff_t>(header + payload));
+    stream = content.subspan(header + payload);
+  }
+  return bytes;
+}
+
 void net_frames(std::span<const std::byte> bytes) {
   if (bytes.size() < 2) return;
   const std::size_t piece = 1 + std::to_integer<std::size_t>(bytes[0]);
   const auto choice = std::to_integer<unsigned>(bytes[1]);
   const std::uint64_t most_payload = std::uint64_t{1} << (choice >> 1 & 31);
   const net::FrameLimits limits = net::limits_of_peer((choice & 1) != 0, most_payload);
-  const std::span<const std::byte> stream = bytes.subspan(2);
+  const net::Bytes checked = (choice >> 6 & 1) == 0 ? with_checksums(bytes.subspan(2)) : net::Bytes(bytes.begin() + 2, bytes.end());
+  const std::span<const std::byte> stream = checked;
   const std::int64_t held = fl::test::most_held([&] { static_cast<void>(read_all(stream, piece, limits, nullptr)); });
   // A list of empty ranges takes 2 bytes on the wire and a few dozen in memory.
   require(held <= static_cast<std::int64_t>(64 * stream.size() + (1 << 20)), "reading takes more memory than its bound");

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
+#include "fl_core/state/checksum.hpp"
 #include "net/frame_rules.hpp"
 #include "net/stream.hpp"
 #include "tests/support/memory_connection.hpp"
@@ -30,7 +33,9 @@ std::string error_of_reading(const net::Bytes& bytes, const net::FrameLimits& li
 net::Bytes announcement(std::uint64_t header, std::uint64_t payload, const net::Bytes& more = {}) {
   net::Bytes bytes(net::kPrefixBytes);
   const std::uint64_t word = header | payload << 24;
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(word >> (8 * i) & 0xffu);
+  std::memcpy(bytes.data(), &word, sizeof word);
+  const auto check = static_cast<std::uint32_t>(hash64_of(std::span(bytes).first(16)));
+  std::memcpy(bytes.data() + 16, &check, sizeof check);
   bytes.insert(bytes.end(), more.begin(), more.end());
   return bytes;
 }

@@ -44,6 +44,8 @@ struct NetworkRun {
 struct NetworkTransports {
   std::shared_ptr<net::Transport> server{};
   std::function<std::shared_ptr<net::Transport>(std::uint32_t first_client)> peer{};
+  std::function<std::uint16_t(std::uint16_t server)> port_of_peers{};  // which leads to the server's, as a proxy does
+  net::LinkTimes times{};
 };
 
 // Plays the scenario with one peer for each text of ids. `before_peers` is called with the port before the peers come.
@@ -59,11 +61,12 @@ inline NetworkRun run_over_network(const std::string& text, const std::vector<st
     options.transport = transports.server;
     net::PeerHub hub(options);
     if (before_peers) before_peers(hub.port());
+    const std::uint16_t port = transports.port_of_peers ? transports.port_of_peers(hub.port()) : hub.port();
     net::RemoteSource clients(hub, [&has_failed] { return !has_failed; });
     for (std::size_t i = 0; i < hosted.size(); ++i) {
       peers.emplace_back([&, i] {
         try {
-          net::JoinOptions peer{.port = hub.port(), .clients = net::parse_client_ranges(hosted[i])};
+          net::JoinOptions peer{.port = port, .clients = net::parse_client_ranges(hosted[i]), .times = transports.times};
           if (transports.peer) peer.transport = transports.peer(peer.clients.front().first);
           static_cast<void>(net::join_server(peer, {.tell = [&](const net::JoinEvent& event) {
                                                if (event.kind == net::JoinEvent::Kind::connected) ++num_connections;

@@ -115,7 +115,8 @@ TEST(Presence, APeerThatSendsAByteAtATimeHoldsNobodyUp) {
     ready.mutable_ready()->set_split(assignment.split());
     peer.send(ready);
     try {
-      peer.write(std::array{std::byte{100}, std::byte{0}, std::byte{0}});
+      const net::Bytes frame = test::RawPeer::frame_of(net::Bytes(100), 0);
+      peer.write(std::span(frame).first(net::kPrefixBytes));
       for (;;) {
         std::this_thread::sleep_for(50ms);
         peer.write(std::array{std::byte{0}});

@@ -7,9 +7,11 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
+#include <cstring>
 #include <optional>
 #include <string>
 
+#include "fl_core/state/checksum.hpp"
 #include "net/client_ranges.hpp"
 #include "net/frame.hpp"
 #include "server/checkpoint.hpp"
@@ -24,6 +26,17 @@ class RawPeer {
   void send(const net::wire::Header& header, const net::Bytes& payload = {}) {
     write(net::make_frame(header, {std::make_shared<const net::Bytes>(payload)}).head);
     write(payload);
+  }
+  // Returns the first bytes of a frame whose header has these bytes and whose payload has that size and these bytes, whatever they mean.
+  static net::Bytes frame_of(const net::Bytes& header, std::uint64_t payload_size, const net::Bytes& payload = {}) {
+    net::Bytes bytes(net::kPrefixBytes);
+    const std::uint64_t sizes = header.size() | payload_size << 24, checksum = Hash64().add(header).add_value(hash64_of(payload)).value();
+    std::memcpy(bytes.data(), &sizes, sizeof sizes);
+    std::memcpy(bytes.data() + 8, &checksum, sizeof checksum);
+    const auto check = static_cast<std::uint32_t>(hash64_of(std::span(bytes).first(16)));
+    std::memcpy(bytes.data() + 16, &check, sizeof check);
+    bytes.insert(bytes.end(), header.begin(), header.end());
+    return bytes;
   }
   // Ends the connection without a word, as a process that is killed.
   void kill() {

@@ -15,15 +15,14 @@ using testing::HasSubstr;
 TEST(Refusals, AFrameThatAnnouncesTooMuchIsRefusedByItsFirstBytes) {
   net::PeerHub hub({});
   RawPeer peer(hub.port());
-  peer.write(std::array{std::byte{2}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{1}, std::byte{0}});
+  peer.write(RawPeer::frame_of(net::Bytes(2), 1 << 24));
   EXPECT_THAT(peer.read_goodbye(), HasSubstr("announces 16777216 bytes; at most 0"));
 }
 
 TEST(Refusals, AHeaderThatIsNoneIsRefused) {
   net::PeerHub hub({});
   RawPeer peer(hub.port());
-  peer.write(std::array{std::byte{3}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0},
-                        std::byte{0xff}, std::byte{0xff}, std::byte{0xff}});
+  peer.write(RawPeer::frame_of(net::Bytes(3, std::byte{0xff}), 0));
   EXPECT_THAT(peer.read_goodbye(), HasSubstr("a header cannot be read"));
 }
 

@@ -107,7 +107,7 @@ class TlsRawPeer {
     boost::asio::read(stream_, boost::asio::buffer(prefix), error_);
     if (error_) return std::nullopt;
     std::uint64_t word = 0;
-    for (std::size_t i = 0; i < prefix.size(); ++i) word |= std::to_integer<std::uint64_t>(prefix[i]) << (8 * i);
+    for (std::size_t i = 0; i < net::kSizesBytes; ++i) word |= std::to_integer<std::uint64_t>(prefix[i]) << (8 * i);
     net::Bytes head(word & 0xffffffu), payload(word >> 24);
     boost::asio::read(stream_, boost::asio::buffer(head), error_);
     boost::asio::read(stream_, boost::asio::buffer(payload), error_);

@@ -62,17 +62,18 @@ class FrameSplitter {
     for (std::size_t i = 0; i < size; ++i) value |= std::to_integer<std::uint64_t>(bytes_[at + i]) << (8 * i);
     return value;
   }
-  // 3 bytes: length of the header; 5 bytes: length of the payload; the header; the payload (docs/protocol.md).
+  // 3 bytes: length of the header; 5 bytes: length of the payload; 12 bytes of checksums; the header; the payload (docs/protocol.md).
   bool take_frame() {
-    if (bytes_.size() < 8) return false;
+    constexpr std::size_t kBegin = net::kPrefixBytes;
+    if (bytes_.size() < kBegin) return false;
     const std::uint64_t header_size = number(0, 3), payload_size = number(3, 5);
-    if (bytes_.size() < 8 + header_size + payload_size) return false;
+    if (bytes_.size() < kBegin + header_size + payload_size) return false;
     net::wire::Header header;
-    if (!header.ParseFromArray(bytes_.data() + 8, static_cast<int>(header_size))) throw std::runtime_error("a header cannot be read");
+    if (!header.ParseFromArray(bytes_.data() + kBegin, static_cast<int>(header_size))) throw std::runtime_error("a header cannot be read");
     ++tally_.frames;
     tally_.header_bytes += header_size;
     tally_.payload_bytes[header.kind_case()] += payload_size;
-    bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(8 + header_size + payload_size));
+    bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(kBegin + header_size + payload_size));
     if (on_frame_) on_frame_(header);
     return true;
   }
@@ -155,7 +156,8 @@ class DelayedConnection final : public net::Connection {
   net::asio::awaitable<void> write(std::vector<net::asio::const_buffer> pieces) override {
     net::wire::Header header;
     const std::span head(static_cast<const std::byte*>(pieces.front().data()), pieces.front().size());
-    if (header.ParseFromArray(head.data() + 8, static_cast<int>(head.size()) - 8) && header.has_update()) co_await wait_(header);
+    if (header.ParseFromArray(head.data() + net::kPrefixBytes, static_cast<int>(head.size() - net::kPrefixBytes)) && header.has_update())
+      co_await wait_(header);
     co_await inner_->write(std::move(pieces));
   }
   net::asio::awaitable<void> finish() override { return inner_->finish(); }
