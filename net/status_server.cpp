@@ -148,7 +148,8 @@ struct StatusServer::Impl {
     if (request.target().size() > kMostTargetBytes)
       return refusal(http::status::uri_too_long, "a path has at most " + std::to_string(kMostTargetBytes) + " bytes");
     // A name that leads to this machine and is not one of its own belongs to a page that wants to read what is shown here.
-    if (is_loopback && request.version() >= 11 && !is_of_this_machine(host_in(request[http::field::host])))
+    const bool has_host = request.version() >= 11 || request.find(http::field::host) != request.end();
+    if (is_loopback && has_host && !is_of_this_machine(host_in(request[http::field::host])))
       return refusal(http::status::misdirected_request, "this address answers to 127.0.0.1, [::1] and localhost");
     const std::string target(request.target());
     const auto found = routes.find(target.substr(0, target.find('?')));

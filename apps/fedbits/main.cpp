@@ -1,6 +1,10 @@
 // fedbits: the command line. Exit codes: 0 done; 1 a run failed or diverged, or writing failed later; 2 bad input or output that is not
 // writable at the start; 130 interrupted; 143 terminated.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <exception>
 #include <iostream>
 #include <new>
@@ -69,9 +73,18 @@ void add_commands(CLI::App& app, const fl::Guard& run) {
   fl::add_completion_command(app, run);
 }
 
+// Opens /dev/null for standard input, output and error where they are closed, so that no file or socket of a run gets their numbers and is
+// written to as if it were the terminal.
+void open_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)
+      static_cast<void>(::open("/dev/null", stream == STDIN_FILENO ? O_RDONLY : O_WRONLY));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_streams();
   fl::make_output_printable();
   CLI::App app{"fedbits simulates federated learning and counts every bit."};
   app.require_subcommand(1);

@@ -1,13 +1,16 @@
 #include "scenarios/results/run_store.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "fl_core/config/error.hpp"
 #include "scenarios/results/sqlite.hpp"
@@ -44,11 +47,22 @@ int open_probe_file(const fs::path& folder) {
   return named;
 }
 
+// Returns whether the file system takes no file of this name, because it is too long.
+bool is_too_long(const fs::path& path) {
+  struct stat ignored {};
+  return ::lstat(path.c_str(), &ignored) != 0 && errno == ENAMETOOLONG;
+}
+
 // Tries to write in `folder` or, if it is missing, in the folder in which it would be created.
 void probe_folder(const fs::path& folder) {
-  fs::path place = fs::absolute(folder);
   std::error_code error;
-  while (!fs::exists(place, error) && !error && place.has_relative_path()) place = place.parent_path();
+  fs::path place = fs::absolute(folder, error);
+  if (error) fail_folder(folder, error.message() + " (the current folder may have been removed)");
+  if (place.native().find('\0') != std::string::npos) fail_folder(folder, "its name contains a byte 0");
+  std::vector<fs::path> missing = {"results.sqlite-journal"};
+  for (; !fs::exists(place, error) && !error && place.has_relative_path(); place = place.parent_path()) missing.push_back(place.filename());
+  if (!error && std::ranges::any_of(missing, [&place](const fs::path& name) { return is_too_long(place / name); }))
+    error = std::make_error_code(std::errc::filename_too_long);
   if (error) fail_folder(folder, error.message());
   const int file = open_probe_file(place);
   if (file < 0) fail_folder(folder, std::strerror(errno));

@@ -136,6 +136,37 @@ TEST_F(FaultTest, OutputThatIsAFileIsRefused) {
   EXPECT_EQ(read("out"), "something of mine\n");
 }
 
+// A file system takes names of at most 255 bytes, which a name of a scenario may exceed.
+TEST_F(FaultTest, NamesThatNoFileSystemTakesAreRefusedBeforeTheRun) {
+  write_small();
+  const Outcome named = fedbits({"run", "small.toml", "--set", "name=\"" + std::string(300, 'n') + "\""});
+  EXPECT_EQ(named.code, 2);
+  EXPECT_THAT(named.err, HasSubstr("cannot write results in fedbits-out/nnn"));
+  EXPECT_THAT(named.err, HasSubstr("name too long"));
+  EXPECT_FALSE(exists("fedbits-out"));
+  EXPECT_EQ(fedbits({"run", "small.toml", "--out", "a/" + std::string(300, 'n') + "/b"}).code, 2);
+}
+
+// Returns the exit code of a command of the shell, in the test's folder, in which $FEDBITS is the program.
+int code_of_shell(const std::filesystem::path& folder, const std::string& command) {
+  const int status = std::system(("cd '" + folder.string() + "' && FEDBITS='" FL_BINARY "' && " + command).c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_F(FaultTest, AFolderThatIsGoneIsNamed) {
+  write_small();
+  EXPECT_EQ(code_of_shell(folder_, "mkdir gone && cd gone && rmdir ../gone && \"$FEDBITS\" run ../small.toml 2> ../said"), 2);
+  EXPECT_THAT(read("said"), HasSubstr("the current folder may have been removed"));
+}
+
+// The first files and sockets of a process whose standard streams are closed get their numbers, so that text went to a worker's socket.
+TEST_F(FaultTest, ClosedStandardStreamsAreNobodysSockets) {
+  write_small();
+  EXPECT_EQ(code_of_shell(folder_, "\"$FEDBITS\" sweep -v small.toml --set sweep.seeds=4 --jobs 2 --out closed 0<&- 1>&- 2>&-"), 0);
+  EXPECT_EQ(fedbits({"verify", "closed"}).code, 0);
+  EXPECT_EQ(RunStore::open(folder_ / "closed", RunStore::Mode::read).list().size(), 4U);
+}
+
 TEST_F(FaultTest, OutputBelowAReadOnlyFolderIsRefused) {
   write_small();
   std::filesystem::create_directory(folder_ / "locked");

@@ -105,6 +105,8 @@ TEST_F(StatusHttp, OnlyNamesOfThisMachineAreAnswered) {
                 StartsWith("HTTP/1.1 421 "))
         << host;
   EXPECT_THAT(ask("GET /status.json HTTP/1.1\r\nConnection: close\r\n\r\n"), StartsWith("HTTP/1.1 421 "));
+  EXPECT_THAT(ask("GET /status.json HTTP/1.0\r\nHost: example.org\r\n\r\n"), StartsWith("HTTP/1.0 421 "));
+  EXPECT_THAT(ask("GET /status.json HTTP/1.0\r\nHost: localhost\r\n\r\n"), StartsWith("HTTP/1.0 200 "));
 }
 
 TEST_F(StatusHttp, AConnectionAnswersSeveralRequests) {
