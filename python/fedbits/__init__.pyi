@@ -38,31 +38,31 @@ class AbsoluteLowRank(Compressor):
     """Singular values above a threshold; an absolute compressor of matrices.
 
     threshold: singular values up to here are dropped (> 0, <= 1e+30; default 0.1)
-    rule: threshold: in units of the input; lambda: in units of the gradient, times the step size, for unit = "step" alone ('threshold' or 'lambda'; default 'threshold')
+    rule: threshold: in units of the input; the others: in units of the gradient, times the step size. lambda: for unit = "step". gamma: for unit = "update", the step size of a local step. gamma_steps: for unit = "update", that times local.steps ('threshold' or 'lambda' or 'gamma' or 'gamma_steps'; default 'threshold')
 
     Source: after the outlook of Sahu et al., Rethinking gradient sparsification, NeurIPS 2021."""
     threshold: Final[float]
-    rule: Final[Literal['threshold', 'lambda']]
-    def __init__(self, *, threshold: float = 0.1, rule: Literal['threshold', 'lambda'] = 'threshold', scope: str = 'model',
-                 bucket: int = 0) -> None: ...
+    rule: Final[Literal['threshold', 'lambda', 'gamma', 'gamma_steps']]
+    def __init__(self, *, threshold: float = 0.1, rule: Literal['threshold', 'lambda', 'gamma', 'gamma_steps'] = 'threshold',
+                 scope: str = 'model', bucket: int = 0) -> None: ...
 
 
 class AbsoluteRounding(Compressor):
     """Rounding to a grid of given step; an absolute compressor, unbiased.
 
     step: t, the step of the grid; a rule may name epsilon, d, gamma (default 0.01)
-    rule: step: in units of the input; lambda: in units of the gradient, times the step size, for unit = "step" alone ('step' or 'lambda'; default 'step')
+    rule: step: in units of the input; the others: in units of the gradient, times the step size. lambda: for unit = "step". gamma: for unit = "update", the step size of a local step. gamma_steps: for unit = "update", that times local.steps ('step' or 'lambda' or 'gamma' or 'gamma_steps'; default 'step')
     epsilon: value of epsilon in a rule: squared error allowed per step (> 0; default 0.0)
     rounding: stochastic is unbiased, nearest has half the largest error ('stochastic' or 'nearest'; default 'stochastic')
     deadzone: z: magnitudes below z steps become 0 (>= 0, <= 1000; default 0.0)
 
     Source: this project; after the outlook of Sahu et al., Rethinking gradient sparsification, NeurIPS 2021."""
     step: Final[float | str]
-    rule: Final[Literal['step', 'lambda']]
+    rule: Final[Literal['step', 'lambda', 'gamma', 'gamma_steps']]
     epsilon: Final[float]
     rounding: Final[Literal['stochastic', 'nearest']]
     deadzone: Final[float]
-    def __init__(self, *, step: float | str = 0.01, rule: Literal['step', 'lambda'] = 'step', epsilon: float = 0.0,
+    def __init__(self, *, step: float | str = 0.01, rule: Literal['step', 'lambda', 'gamma', 'gamma_steps'] = 'step', epsilon: float = 0.0,
                  rounding: Literal['stochastic', 'nearest'] = 'stochastic', deadzone: float = 0.0, scope: str = 'model',
                  bucket: int = 0) -> None: ...
 
@@ -164,15 +164,15 @@ class DQSGD(Compressor):
     """QSGD whose number of levels grows with the norm; absolute and unbiased.
 
     levels_per_unit: c: a norm of |x| gets ceil(c |x|) levels (> 0, <= 1e+30; default 1.0)
-    rule: levels: per unit of the input; lambda: per unit of the gradient, divided by the step size, for unit = "step" alone ('levels' or 'lambda'; default 'levels')
+    rule: levels: per unit of the input; the others: per unit of the gradient, divided by the step size. lambda: for unit = "step". gamma: for unit = "update", the step size of a local step. gamma_steps: for unit = "update", that times local.steps ('levels' or 'lambda' or 'gamma' or 'gamma_steps'; default 'levels')
     max_levels: upper bound of s (>= 1, <= 16777215; default 1048576)
 
     Source: Yan, Huang, Lan, Song, DQ-SGD: Dynamic quantization in SGD, 2021."""
     levels_per_unit: Final[float]
-    rule: Final[Literal['levels', 'lambda']]
+    rule: Final[Literal['levels', 'lambda', 'gamma', 'gamma_steps']]
     max_levels: Final[int]
-    def __init__(self, *, levels_per_unit: float = 1.0, rule: Literal['levels', 'lambda'] = 'levels', max_levels: int = 1048576,
-                 scope: str = 'model', bucket: int = 0) -> None: ...
+    def __init__(self, *, levels_per_unit: float = 1.0, rule: Literal['levels', 'lambda', 'gamma', 'gamma_steps'] = 'levels',
+                 max_levels: int = 1048576, scope: str = 'model', bucket: int = 0) -> None: ...
 
 
 class DRIVE(Compressor):
@@ -252,20 +252,20 @@ class HardThreshold(Compressor):
     """Every entry at least as large as a threshold; an absolute compressor.
 
     threshold: smallest magnitude that is kept; a rule may name k, epsilon, d, gamma (default 0.01)
-    rule: threshold: in units of the input; lambda: in units of the gradient, times the step size, for unit = "step" alone ('threshold' or 'lambda'; default 'threshold')
+    rule: threshold: in units of the input; the others: in units of the gradient, times the step size. lambda: for unit = "step". gamma: for unit = "update", the step size of a local step. gamma_steps: for unit = "update", that times local.steps ('threshold' or 'lambda' or 'gamma' or 'gamma_steps'; default 'threshold')
     k: value of k in a rule: entries that Top-k would keep (>= 1, <= 4294967295; default 0)
     epsilon: value of epsilon in a rule: squared error allowed per step (> 0; default 0.0)
     value_format: number format of the values sent ('native' or 'fp16' or 'bf16' or 'fp32' or 'fp64'; default 'native')
 
     Source: Dutta et al., On the discrepancy between theory and practice of compressed communication, AAAI 2020."""
     threshold: Final[float | str]
-    rule: Final[Literal['threshold', 'lambda']]
+    rule: Final[Literal['threshold', 'lambda', 'gamma', 'gamma_steps']]
     k: Final[int]
     epsilon: Final[float]
     value_format: Final[Literal['native', 'fp16', 'bf16', 'fp32', 'fp64']]
-    def __init__(self, *, threshold: float | str = 0.01, rule: Literal['threshold', 'lambda'] = 'threshold', k: int = 0,
-                 epsilon: float = 0.0, value_format: Literal['native', 'fp16', 'bf16', 'fp32', 'fp64'] = 'native', scope: str = 'model',
-                 bucket: int = 0) -> None: ...
+    def __init__(self, *, threshold: float | str = 0.01, rule: Literal['threshold', 'lambda', 'gamma', 'gamma_steps'] = 'threshold',
+                 k: int = 0, epsilon: float = 0.0, value_format: Literal['native', 'fp16', 'bf16', 'fp32', 'fp64'] = 'native',
+                 scope: str = 'model', bucket: int = 0) -> None: ...
 
 
 class Identity(Compressor):
@@ -489,17 +489,18 @@ class SZ(Compressor):
     """Rounding to a grid, and differences to a prediction; absolute, with a bound for each entry.
 
     error_bound: eb, the largest error of an entry; a rule may name epsilon, d, gamma (default 0.01)
-    rule: error_bound: in units of the input; lambda: in units of the gradient, times the step size, for unit = "step" alone ('error_bound' or 'lambda'; default 'error_bound')
+    rule: error_bound: in units of the input; the others: in units of the gradient, times the step size. lambda: for unit = "step". gamma: for unit = "update", the step size of a local step. gamma_steps: for unit = "update", that times local.steps ('error_bound' or 'lambda' or 'gamma' or 'gamma_steps'; default 'error_bound')
     epsilon: value of epsilon in a rule: squared error allowed per step (> 0; default 0.0)
     predictor: the prediction of a number: 0, the number before it, or the plane through three neighbours in its matrix ('none' or 'previous' or 'plane'; default 'previous')
 
     Source: Di, Cappello, Fast error-bounded lossy HPC data compression with SZ, IPDPS 2016."""
     error_bound: Final[float | str]
-    rule: Final[Literal['error_bound', 'lambda']]
+    rule: Final[Literal['error_bound', 'lambda', 'gamma', 'gamma_steps']]
     epsilon: Final[float]
     predictor: Final[Literal['none', 'previous', 'plane']]
-    def __init__(self, *, error_bound: float | str = 0.01, rule: Literal['error_bound', 'lambda'] = 'error_bound', epsilon: float = 0.0,
-                 predictor: Literal['none', 'previous', 'plane'] = 'previous', scope: str = 'model', bucket: int = 0) -> None: ...
+    def __init__(self, *, error_bound: float | str = 0.01, rule: Literal['error_bound', 'lambda', 'gamma', 'gamma_steps'] = 'error_bound',
+                 epsilon: float = 0.0, predictor: Literal['none', 'previous', 'plane'] = 'previous', scope: str = 'model',
+                 bucket: int = 0) -> None: ...
 
 
 class ScaledInteger(Compressor):
@@ -677,17 +678,17 @@ class ZFP(Compressor):
     """Cosine transforms of blocks, rounded to a grid; absolute, with a bound for each entry.
 
     error_bound: eb, the largest error of an entry; a rule may name epsilon, d, gamma (default 0.01)
-    rule: error_bound: in units of the input; lambda: in units of the gradient, times the step size, for unit = "step" alone ('error_bound' or 'lambda'; default 'error_bound')
+    rule: error_bound: in units of the input; the others: in units of the gradient, times the step size. lambda: for unit = "step". gamma: for unit = "update", the step size of a local step. gamma_steps: for unit = "update", that times local.steps ('error_bound' or 'lambda' or 'gamma' or 'gamma_steps'; default 'error_bound')
     epsilon: value of epsilon in a rule: squared error allowed per step (> 0; default 0.0)
     block: numbers that are transformed together: four in order, or 4 x 4 of a matrix ('line' or 'square'; default 'line')
 
     Source: Lindstrom, Fixed-rate compressed floating-point arrays, IEEE TVCG 2014."""
     error_bound: Final[float | str]
-    rule: Final[Literal['error_bound', 'lambda']]
+    rule: Final[Literal['error_bound', 'lambda', 'gamma', 'gamma_steps']]
     epsilon: Final[float]
     block: Final[Literal['line', 'square']]
-    def __init__(self, *, error_bound: float | str = 0.01, rule: Literal['error_bound', 'lambda'] = 'error_bound', epsilon: float = 0.0,
-                 block: Literal['line', 'square'] = 'line', scope: str = 'model', bucket: int = 0) -> None: ...
+    def __init__(self, *, error_bound: float | str = 0.01, rule: Literal['error_bound', 'lambda', 'gamma', 'gamma_steps'] = 'error_bound',
+                 epsilon: float = 0.0, block: Literal['line', 'square'] = 'line', scope: str = 'model', bucket: int = 0) -> None: ...
 
 
 class CAFe(Feedback):
