@@ -21,6 +21,7 @@ SOURCE = pathlib.Path(sys.argv[1]).resolve()
 sys.path.insert(0, str(SOURCE / "scripts"))
 import fair_study
 import fair_study_page
+import fair_study_tables
 
 AXES = ("data.name", "local.steps", "participation.fraction", "feedback.up")
 PROBLEMS = ("libsvm/a9a", "libsvm/w8a", "libsvm/letter")
@@ -37,7 +38,7 @@ ZETA = {"100": 0.01, "80": 0.03, "65": 0.08, "40": 0.2, "0": 0.5, "0.1": 0.7}
 def made_up(part, repetition, dice):
     """Returns the lines of runs and of differences of one repetition."""
     runs, differences = [], []
-    pairs = {"sign-5": (("ef-sign", "top-k"),), "decay-5": (("hard", "top-k"),)}.get(part, tuple(fair_study_page.WORDS))
+    pairs = {"sign-5": (("ef-sign", "top-k"),), "decay-5": (("hard", "top-k"),)}.get(part, tuple(fair_study_tables.WORDS))
     operators = sorted({name for pair in pairs for name in pair} | ({"qsgd"} if part.startswith("core") else {"none"} if part == "target" else set()))
     axes = PARTS[part]
     for *group, level in itertools.product(*(axes[name] for name in (*AXES, "level"))):
