@@ -66,18 +66,23 @@ def answer(budgets):
         for pair in WORDS if budget.has_results else ():
             of, slopes = of_pair(budget.contrasts, pair), of_pair(budget.slopes, pair)
             found = inference.hits(of, budget.predicted)
-            rows.append([f"{budget.name}%", " : ".join(pair), " / ".join(str(value) for value in counts_in_order(of)), " / ".join(str(value) for value in counts_in_order(slopes)),
-                         *(" / ".join(str(value) for value in ahead_counts(of_pair(budget.ahead[level], pair)).values()) for level in (inference.ALIKE, inference.DIFFERENT)),
-                         f"{found['hit']} / {found['miss']} / {found['open']}"])
+            ahead = [ahead_counts(of_pair(budget.ahead[level], pair)).values() for level in (inference.ALIKE, inference.DIFFERENT)]
+            rows.append([f"{budget.name}%", " : ".join(pair), *map(with_slashes, [counts_in_order(of), counts_in_order(slopes), *ahead, found.values()])])
     header = ["budget", "pair", "contrasts: for / against / open", "slopes", "at 100%: better / worse / alike / open", "at 0%", "predictions: hit / miss / open"]
     return "\n\n".join([paragraph(first.part.state() + " ".join(sentences)), markdown(header, rows)])
+
+
+def with_slashes(values):
+    return " / ".join(map(str, values))
 
 
 def contrasts_part(budget):
     if not budget.has_results:
         return f"Fewer than two repetitions of the budget of {budget.name}% have run."
-    said = [paragraph(f"{capital(WORDS[pair])}: {counted(of_pair(budget.contrasts, pair))}; predictions: {hits_text(of_pair(budget.contrasts, pair), budget.predicted)}.", "- ", "  ")
-            for pair in WORDS]
+    said = []
+    for pair in WORDS:
+        of = of_pair(budget.contrasts, pair)
+        said.append(paragraph(f"{capital(WORDS[pair])}: {counted(of)}; predictions: {hits_text(of, budget.predicted)}.", "- ", "  "))
     pictures = [picture(f"contrasts-{short}-{budget.name}", f"Contrasts of {WORDS[pair]} in each group, with intervals and forecasts", "conjecture/fair")
                 for pair, short in SHORT.items()]
     return "\n\n".join([*([paragraph(budget.part.state().strip())] if budget.part.state() else []), "\n".join(said), *pictures,
@@ -90,14 +95,15 @@ def short_text(budget):
     if not found:
         return "Every run sent at least 95% of the budget of its cell."
     said = [f"{WORDS[pair]} is {counted(budget.without_short(pair))}" for pair in WORDS]
-    return paragraph(f"{sum(found.values())} of {total:,} runs ended below 95% of the budget of their cell, those of the witnesses included. Without the groups in which one "
-                     f"of the pair did, the contrast of {'; of '.join(said)}.")
+    return paragraph(f"{sum(found.values())} of {total:,} runs ended below 95% of the budget of their cell, those of the witnesses included. Without the groups "
+                     f"in which one of the pair did, the contrast of {'; of '.join(said)}.")
 
 
 def slopes_part(budget):
     if not budget.has_results:
         return f"Fewer than two repetitions of the budget of {budget.name}% have run."
-    pictures = [picture(f"ratios-{short}-{budget.name}", f"Log ratio of gaps of {WORDS[pair]} against heterogeneity", "conjecture/fair") for pair, short in SHORT.items()]
+    pictures = [picture(f"ratios-{short}-{budget.name}", f"Log ratio of gaps of {WORDS[pair]} against heterogeneity", "conjecture/fair")
+                for pair, short in SHORT.items()]
     return "\n\n".join([*pictures, table_of(budget.slopes, lambda one: {**estimate_cells(one, "slope"), "the conjecture": VERDICTS[one.sign]})])
 
 
@@ -106,8 +112,10 @@ def ahead_part(budget):
         return f"Fewer than two repetitions of the budget of {budget.name}% have run."
     parts = []
     for level, verdicts in budget.ahead.items():
-        said = [paragraph(f"{capital(WORDS[pair])}: {ahead_text(of_pair(verdicts, pair))}; predictions: {hits_text(of_pair(verdicts, pair), budget.predicted_at(level))}.", "- ", "  ")
-                for pair in WORDS]
+        said = []
+        for pair in WORDS:
+            of = of_pair(verdicts, pair)
+            said.append(paragraph(f"{capital(WORDS[pair])}: {ahead_text(of)}; predictions: {hits_text(of, budget.predicted_at(level))}.", "- ", "  "))
         parts += [f"At a share of {level}% dealt at random:", "\n".join(said), ahead_table(verdicts, budget.predicted_at(level))]
     return "\n\n".join(parts)
 
@@ -145,8 +153,8 @@ def draw(budget, folder):
         if not rows:
             continue
         axis = figures.axis_around([row[2] for row in rows], (0.0,))
-        chart = forest_chart(f"From 100% to 0%: {WORDS[pair].removeprefix('the ')}, budget of {budget.name}%", "with 95% intervals over the repetitions of the tuning",
-                             rows, axis, f"log({pair[0]} / {pair[1]}) at 0% minus that at 100%", ["measured", "forecast"], (0.0,), ("for", "against"))
+        chart = forest_chart(f"From 100% to 0%: {WORDS[pair].removeprefix('the ')}, budget of {budget.name}%",
+                             "with 95% intervals over the repetitions of the tuning", rows, axis, f"log({pair[0]} / {pair[1]}) at 0% minus that at 100%", ["measured", "forecast"], (0.0,), ("for", "against"))
         (folder / f"contrasts-{short}-{budget.name}.svg").write_text(chart)
         curves = figures.panel_chart(f"Gaps: {WORDS[pair].removeprefix('the ')}, budget of {budget.name}%",
                                      "means and the range of the repetitions; above 0 the contraction is better", ratio_curves(budget.log, pair, panels), 2,
@@ -173,10 +181,12 @@ def write(root, page, folder, repetitions):
         if budget.has_results:
             draw(budget, page.parent / "conjecture" / "fair" / "figures")
     pairs = tuple(WORDS)
-    texts = {"answer": answer(budgets), "ran": ran_part(parts.values()), "knobs": knobs_part(budgets[0].part, grids_of(root / "docs" / "conjecture" / "fair" / "core-5.toml")),
+    grids = grids_of(root / "docs" / "conjecture" / "fair" / "core-5.toml")
+    texts = {"answer": answer(budgets), "ran": ran_part(parts.values()), "knobs": knobs_part(budgets[0].part, grids),
              "sign": sign_part(parts["sign-5"], parts["core-5"]), "images": images_part(parts["images"])}
     for budget in budgets:
         texts |= {f"contrasts-{budget.name}": contrasts_part(budget), f"slopes-{budget.name}": slopes_part(budget), f"ahead-{budget.name}": ahead_part(budget)}
-    texts |= {"both": simple_contrasts(parts["both-5"], pairs, "both"), "feedbacks": "\n\n".join(filter(None, [simple_contrasts(parts["feedbacks-5"], pairs), silent_text(parts["feedbacks-5"])])),
+    feedbacks = [simple_contrasts(parts["feedbacks-5"], pairs), silent_text(parts["feedbacks-5"])]
+    texts |= {"both": simple_contrasts(parts["both-5"], pairs, "both"), "feedbacks": "\n\n".join(filter(None, feedbacks)),
               "decay": simple_contrasts(parts["decay-5"], pairs[:1]), "target": target_part(parts["target"])}
     page.write_text(filled(page.read_text(), texts))

@@ -35,8 +35,8 @@ def knobs_part(part, grids):
             low, high = ends_of(tuned, grids)
             edges = sum(not low * 1.001 < value < high * 0.999 for value in values.values())
             unit = "/L" if tuned == "local.learning_rate" else ""
-            rows.append([f"`{name}`", tuned.rsplit(".", 1)[-1], *(f"{one:.4g}{unit}" for one in (min(values.values()), statistics.median(values.values()), max(values.values()))),
-                         f"{edges} of {len(values)}"])
+            shown = min(values.values()), statistics.median(values.values()), max(values.values())
+            rows.append([f"`{name}`", tuned.rsplit(".", 1)[-1], *(f"{one:.4g}{unit}" for one in shown), f"{edges} of {len(values)}"])
     return markdown(["operator", "tuned", "smallest", "median", "largest", "runs at the end of the grid"], rows) if rows else "Nothing has run."
 
 
@@ -64,7 +64,9 @@ def sign_part(part, core):
                 one = inference.Estimate(means, statistics.variance(means), len(means) - 1)
                 rows.append([f"{level}%", "Top-5%, fixed" if name == "top-k" else "`ef-sign`", f"{math.exp(one.mean):.3f}",
                              " .. ".join(f"{math.exp(bound):.3f}" for bound in one.interval)])
-    return markdown(["dealt at random", "operator", "gap over that of the tuned Top-k", "95% interval"], rows) if rows else f"Fewer than two repetitions of `{part.name}` have run."
+    if not rows:
+        return f"Fewer than two repetitions of `{part.name}` have run."
+    return markdown(["dealt at random", "operator", "gap over that of the tuned Top-k", "95% interval"], rows)
 
 
 def end_points(lines, pair, column):
@@ -83,9 +85,10 @@ def images_part(part):
         for one in inference.family(log, lambda levels: inference.contrast(levels, IMAGES_DIFFERENT)):
             levels = log[one.pair, one.group]
             at = [statistics.mean(inference.mean_at(found, level) for found in levels.values()) for level in (inference.ALIKE, IMAGES_DIFFERENT)]
-            rows.append([words, " : ".join(one.pair), *map(signed, at), *estimate_cells(one, "contrast").values(), VERDICTS[one.sign if measure == "train_loss" else -one.sign]])
-    return "\n\n".join([*([paragraph(part.state().strip())] if part.state() else []),
-                        markdown(["measure", "pair", "at alpha = 100", "at alpha = 0.1", "contrast", "95% interval", "p (Holm)", "own variance: p", "the conjecture"], rows)])
+            sign = one.sign if measure == "train_loss" else -one.sign
+            rows.append([words, " : ".join(one.pair), *map(signed, at), *estimate_cells(one, "contrast").values(), VERDICTS[sign]])
+    header = ["measure", "pair", "at alpha = 100", "at alpha = 0.1", "contrast", "95% interval", "p (Holm)", "own variance: p", "the conjecture"]
+    return "\n\n".join([*([paragraph(part.state().strip())] if part.state() else []), markdown(header, rows)])
 
 
 def silent_text(part):
@@ -96,8 +99,8 @@ def silent_text(part):
     found = [one for level in (inference.ALIKE, inference.DIFFERENT) for one in inference.family(log, inference.ahead_at(level))
              if one.pair == ("hard", "top-k") and "ef21" in one.group and "1" in one.group[2:]]
     words = [ahead_word(one) for one in found]
-    return paragraph(f"Predicted for EF21 with all clients: the threshold falls silent and is worse than Top-k at 100% and at 0%. It is worse in {words.count('worse')} of "
-                     f"{len(words)} groups and levels, better in {words.count('better')}, alike in {words.count('alike')}, and open in {words.count('open')}.")
+    return paragraph("Predicted for EF21 with all clients: the threshold falls silent and is worse than Top-k at 100% and at 0%. It is worse in "
+                     f"{words.count('worse')} of {len(words)} groups and levels, better in {words.count('better')}, alike in {words.count('alike')}, and open in {words.count('open')}.")
 
 
 def target_part(part):

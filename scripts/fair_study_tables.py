@@ -144,7 +144,8 @@ def ahead_counts(verdicts):
 
 def ahead_text(verdicts):
     found = ahead_counts(verdicts)
-    return f"better in {found['better']} of {number_of(len(verdicts), 'group')}, worse in {found['worse']}, alike within a factor of 1.1 in {found['alike']}, and open in {found['open']}"
+    return (f"better in {found['better']} of {number_of(len(verdicts), 'group')}, worse in {found['worse']}, alike within a factor of 1.1 in {found['alike']}, "
+            f"and open in {found['open']}")
 
 
 def ahead_table(verdicts, predict):
