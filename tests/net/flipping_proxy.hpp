@@ -13,7 +13,7 @@
 
 namespace fl::test {
 
-// The place of a bit in the first connection through a proxy.
+// The place of a bit in the first connection through a proxy that gets so far.
 struct ChangedBit {
   bool is_of_server = false;  // whether the server has sent it
   std::uint64_t byte = 0;
@@ -33,7 +33,7 @@ class FlippingProxy {
   FlippingProxy(const FlippingProxy&) = delete;
   FlippingProxy& operator=(const FlippingProxy&) = delete;
 
-  [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
+  [[nodiscard]] std::uint16_t port() const { return port_; }
   [[nodiscard]] bool has_changed() const { return has_changed_; }
 
  private:
@@ -41,11 +41,8 @@ class FlippingProxy {
 
   // One direction of a connection.
   struct Relay : std::enable_shared_from_this<Relay> {
-    Relay(FlippingProxy& owner, std::shared_ptr<Tcp::socket> from_, std::shared_ptr<Tcp::socket> to_, bool is_watched_, bool is_of_server_)
-        : proxy(owner),
-          from(std::move(from_)),
-          to(std::move(to_)),
-          is_watched(is_watched_ && is_of_server_ == owner.changed_.is_of_server) {}
+    Relay(FlippingProxy& owner, std::shared_ptr<Tcp::socket> from_, std::shared_ptr<Tcp::socket> to_, bool is_of_server)
+        : proxy(owner), from(std::move(from_)), to(std::move(to_)), is_watched(is_of_server == owner.changed_.is_of_server) {}
 
     void go_on() {
       from->async_read_some(boost::asio::buffer(bytes),
@@ -61,7 +58,7 @@ class FlippingProxy {
     }
     void change(std::size_t size) {
       const ChangedBit& changed = proxy.changed_;
-      if (is_watched && changed.byte >= passed && changed.byte < passed + size) {
+      if (is_watched && !proxy.has_changed_ && changed.byte >= passed && changed.byte < passed + size) {
         bytes[changed.byte - passed] ^= static_cast<unsigned char>(1 << changed.bit);
         proxy.has_changed_ = true;
       }
@@ -85,9 +82,8 @@ class FlippingProxy {
       if (!refused) {
         peer->set_option(Tcp::no_delay(true));
         server->set_option(Tcp::no_delay(true));
-        const bool is_first = num_connections_++ == 0;
-        std::make_shared<Relay>(*this, peer, server, is_first, false)->go_on();
-        std::make_shared<Relay>(*this, server, peer, is_first, true)->go_on();
+        std::make_shared<Relay>(*this, peer, server, false)->go_on();
+        std::make_shared<Relay>(*this, server, peer, true)->go_on();
       }
       accept();
     });
@@ -98,7 +94,7 @@ class FlippingProxy {
   std::atomic<bool> has_changed_ = false;
   boost::asio::io_context io_{1};
   Tcp::acceptor acceptor_{io_, Tcp::endpoint(boost::asio::ip::address_v4::loopback(), 0)};
-  int num_connections_ = 0;
+  const std::uint16_t port_ = acceptor_.local_endpoint().port();
   std::thread thread_;
 };
 
