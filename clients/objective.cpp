@@ -5,6 +5,8 @@
 #include <limits>
 #include <string>
 
+#include "fl_core/config/stopping.hpp"
+
 namespace fl {
 
 Objective::Objective(const SecondOrder& loss, const Regulariser& regulariser, std::size_t P, std::span<const Shard> shards,
@@ -25,6 +27,7 @@ Objective::Objective(const SecondOrder& loss, const Regulariser& regulariser, st
 }
 
 double Objective::evaluate(const Exec& exec, const double* x, double* gradient) const {
+  check_for_stop();
   const double loss = loss_.evaluate(exec, x, set(), gradient);
   if (gradient != nullptr)
     for (std::size_t j = 0; j < P_; ++j) gradient[j] += regulariser_.derivative(x[j]);
@@ -54,6 +57,7 @@ std::pair<Objective, double> Objective::without_settled_rows(const Exec& exec, c
   rest.rows_.clear(), rest.weight_.clear();
   double settled = 0;
   for (std::size_t r = 0; r < rows_.size(); ++r) {
+    check_for_stop();
     const double loss = loss_.evaluate(exec, x, {std::span(&rows_[r], 1)}, nullptr);
     if (loss <= limit) {
       settled += weight_[r] * loss;

@@ -8,8 +8,11 @@
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
+#include <iomanip>
 #include <limits>
 #include <sstream>
+
+#include "fl_core/config/stopping.hpp"
 
 namespace fl {
 
@@ -80,11 +83,18 @@ Point evaluate(const Scaled& f, Vector x) {
   return point;
 }
 
+std::string text_of(double value) {
+  std::ostringstream text;
+  text << std::setprecision(3) << value;
+  return text.str();
+}
+
 // Newton's direction from the factored Hessian; where that is singular to rounding a growing multiple of the unit matrix is added.
 Vector dense_direction(const Scaled& f, const Point& at) {
   const Matrix H = f.hessian(at.x);
   const double scale = H.diagonal().cwiseAbs().maxCoeff();
   for (double damping = 0; damping <= scale; damping = std::max(1e-14 * scale, 10 * damping)) {
+    check_for_stop();
     Matrix damped = H;
     damped.diagonal().array() += damping;
     const Eigen::LDLT<Matrix> factors(damped);
@@ -111,6 +121,8 @@ Solution conjugate_gradients(const Scaled& f, const Point& at, double tolerance,
   double square = found.residual.squaredNorm();
   const double enough = tolerance * tolerance * square;
   for (Eigen::Index step = 0; step < std::max<Eigen::Index>(2 * P, 100) && square > enough; ++step) {
+    check_for_stop(
+        [&] { return "step " + std::to_string(step + 1) + " of conjugate gradients, |grad f| = " + text_of(at.gradient_norm()); });
     Vector product = f.hessian_times(at.x, direction);
     if (centred) f.centre(product);
     const double curvature = direction.dot(product);
@@ -158,7 +170,10 @@ double least_curved(const Vector& eigenvalues) {
 Point line_search(const Scaled& f, const Point& at, const Vector& p) {
   const double slope = at.gradient.dot(p);
   Point next = evaluate(f, at.x + p);
-  for (double t = 0.5; t > 1e-12 && !(next.f <= at.f + 2e-4 * t * slope); t /= 2) next = evaluate(f, at.x + t * p);
+  for (double t = 0.5; t > 1e-12 && !(next.f <= at.f + 2e-4 * t * slope); t /= 2) {
+    check_for_stop();
+    next = evaluate(f, at.x + t * p);
+  }
   return next;
 }
 
@@ -182,6 +197,8 @@ Search search(const Scaled& f, bool dense) {
   int idle = 0;
   while (found.best.gradient_norm() > 0 && idle < kPatience && found.iterations < kMaxIterations && std::isfinite(at.f)) {
     ++found.iterations;
+    check_for_stop(
+        [&] { return "step " + std::to_string(found.iterations) + " of Newton's method, |grad f| = " + text_of(at.gradient_norm()); });
     const double tolerance = polishing ? 1e-6 : std::min(0.1, std::sqrt(at.gradient_norm() / first_norm));
     const Vector p = dense ? dense_direction(f, at) : conjugate_gradients(f, at, tolerance).p;
     polishing = polishing || is_tiny(at, p);

@@ -4,6 +4,7 @@
 
 #include "clients/model_reader.hpp"
 #include "fl_core/config/key_error.hpp"
+#include "fl_core/config/stopping.hpp"
 #include "net/hosted_sums.hpp"
 #include "net/raw_values.hpp"
 #include "scenarios/experiment/client_side.hpp"
@@ -34,7 +35,7 @@ class Hosted final : public HostedClients {
       : cell_(std::move(cell)),
         hosted_(clients),
         pool_(options.threads),
-        cache_(DataCatalog(options.data)),
+        cache_(DataCatalog::confined(options.data, options.also_read, options.memory)),
         owned_problem_(problem_of<T>(cell_, hosted_, options, cache_, pool_)),
         problem_(*owned_problem_),
         method_(make_method<T>(cell_.scenario, problem_.layers(), problem_.shards().size(), Device::cpu)),
@@ -250,6 +251,7 @@ class Hosted final : public HostedClients {
 
 std::unique_ptr<HostedClients> host_clients(const std::string& scenario, std::uint64_t run, const std::vector<ClientRange>& clients,
                                             const HostOptions& options) {
+  const Preparation preparation("the clients of the run are prepared");
   std::vector<Cell> cells = parse_cells(scenario, "the server's scenario");
   if (cells.size() != 1 || cells.front().hash != run) throw ProtocolError("the scenario that was sent is not the one that was named");
   Cell& cell = cells.front();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -20,6 +21,9 @@ namespace fl::net {
 // Settings of the peer's machine.
 struct HostOptions {
   std::string data;  // folder of data sets
+  // Files and folders outside of `data` that the server's scenario may name.
+  std::vector<std::filesystem::path> also_read{};
+  MemoryLimit memory{};  // of a data set
   int threads = 1;
   StatePaging paging{};
   std::shared_ptr<const ServerData> shard{};  // the rows of the hosted clients, instead of a data set; null = none

@@ -118,6 +118,7 @@ asio::awaitable<void> HubConnections::read(std::shared_ptr<Peer> peer, Place pla
   };
   std::string why = "it closed the connection";
   bool is_wrong = false, is_damaged = false;
+  HubCore::Return may_return = HubCore::Return::no;
   FrameReader frames(peer->connection());
   try {
     for (bool goes_on = true; goes_on;) {
@@ -136,6 +137,7 @@ asio::awaitable<void> HubConnections::read(std::shared_ptr<Peer> peer, Place pla
   } catch (const ProtocolError& error) {
     why = error.what();
     is_wrong = true;
+    if (dynamic_cast<const PlaceTaken*>(&error) != nullptr) may_return = HubCore::Return::yes;
   } catch (const boost::system::system_error& error) {
     if (error.code() != asio::error::eof) why = reason_of(error);
     is_damaged = dynamic_cast<const ConnectionLost*>(&error) != nullptr;
@@ -148,7 +150,7 @@ asio::awaitable<void> HubConnections::read(std::shared_ptr<Peer> peer, Place pla
   if (is_damaged && !peer->is_ending()) core_.count_refusal(why);  // and nothing more: the peer may come back
   if (is_wrong && !peer->is_ending()) {
     core_.count_refusal(why);
-    core_.turn_away(*peer, why);
+    core_.turn_away(*peer, why, may_return);
   }
   core_.leave(*peer, why);
   peer->end();
@@ -188,8 +190,9 @@ asio::awaitable<void> HubConnections::write(std::shared_ptr<Peer> peer, Place pl
 
 // Looks at all connections from time to time.
 asio::awaitable<void> HubConnections::watch() {
-  const milliseconds tick = std::clamp(std::min({options_.hello_limit, options_.heartbeat_every, options_.silence_limit}) / 8,
-                                       milliseconds{5}, milliseconds{250});
+  const milliseconds tick =
+      std::clamp(std::min({options_.hello_limit, options_.heartbeat_every, options_.silence_limit, options_.ready_limit}) / 8,
+                 milliseconds{5}, milliseconds{250});
   asio::steady_timer timer(io_);
   for (;;) {
     timer.expires_after(tick);
@@ -214,6 +217,12 @@ void HubConnections::check(Peer& peer, Clock::time_point now) {
     const std::string why = "it has said no hello after " + limit_text(options_.hello_limit);
     core_.count_refusal(why);
     return core_.turn_away(peer, why);
+  }
+  if (const auto since = peer.unanswered_since(); since && now - *since > options_.ready_limit) {
+    const std::string why =
+        "its clients were not ready " + limit_text(options_.ready_limit) + " after it was told of the run (--ready-limit)";
+    core_.count_refusal(why);
+    return core_.turn_away(peer, why, HubCore::Return::yes);
   }
   if (now - peer.connection().last_read() > options_.silence_limit) {
     const std::string why = "nothing was heard of it for " + limit_text(options_.silence_limit);

@@ -49,10 +49,11 @@ std::string too_many_refusals() { return "it was refused " + std::to_string(kMos
 
 }  // namespace
 
-OutgoingFrame goodbye_frame(const std::string& reason, bool is_error) {
+OutgoingFrame goodbye_frame(const std::string& reason, bool is_error, bool may_return) {
   wire::Header header;
   header.mutable_goodbye()->set_reason(reason);
   header.mutable_goodbye()->set_is_error(is_error);
+  header.mutable_goodbye()->set_may_return(may_return);
   return make_frame(header);
 }
 
@@ -130,7 +131,7 @@ void HubCore::require_identity(const Peer& peer, const std::vector<ClientRange>&
   if (const auto old = peers_.find(holder); old != peers_.end() && !old->second->has_left()) {
     const Session* session = session_of(*old->second);
     if (session == nullptr || token.empty() || session->token != token)
-      throw ProtocolError("another connection has the certificate " + identity.name + " already");
+      throw PlaceTaken("another connection has the certificate " + identity.name + " already");
   }
   holder = peer.id();
 }
@@ -162,17 +163,32 @@ void HubCore::make_ready(Peer& peer, const wire::Ready& ready) {
   if (ready.split() != offer_.split)
     throw ProtocolError("its data are split in another way (hash " + std::to_string(ready.split()) + ", the server's " +
                         std::to_string(offer_.split) + ")");
-  if (!session->can_continue_from(ready.closed_round()))
+  if (const Session& place = roster_.place_for(*session); !place.can_continue_from(ready.closed_round()))
     throw ProtocolError("its clients have the state of round " + std::to_string(ready.closed_round()) + ", and their last one is round " +
-                        std::to_string(session->closed) + ": that state is lost");
+                        std::to_string(place.closed) + ": that state is lost");
+  if (session->is_rival) session = &give_place(peer, *session);
   peer.allow_payload(offer_.most_message_bytes);
   roster_.make_ready(*session);
+  for (const PeerId rival : roster_.rivals_for(session->clients))
+    if (const auto found = peers_.find(rival); found != peers_.end())
+      turn_away(*found->second, "another peer was ready for these clients first", Return::yes);
   // Memories that the server waits for are asked for again, by the end of their round.
   const bool owes_memory = std::ranges::any_of(
       session->clients, [this](const ClientRange& range) { return answers_.is_owed(Expected::Kind::memory, range.first, range.last); });
   session->acknowledge(owes_memory ? std::min(ready.closed_round(), answers_.round() - 1) : ready.closed_round());
   send_again(peer, *session);
   note_change();
+}
+
+// Gives a peer that is ready the place of those that asked for its clients earlier and are not ready yet.
+Session& HubCore::give_place(Peer& peer, const Session& rival) {
+  std::vector<PeerId> displaced;
+  Session& session = roster_.take_place(rival, displaced);
+  peer.set_host(session.id);
+  for (const PeerId other : displaced)
+    if (const auto found = peers_.find(other); found != peers_.end())
+      turn_away(*found->second, "another peer was ready for these clients first", Return::yes);
+  return session;
 }
 
 // Sends the frames of rounds that the peer has not acknowledged. Its answers to them may be there already, as may the memories of its last
@@ -207,8 +223,8 @@ void HubCore::put(Peer& peer, OutgoingFrame frame) {
   peer.put(std::move(frame));
 }
 
-void HubCore::turn_away(Peer& peer, const std::string& why) {
-  put(peer, goodbye_frame(why, true));
+void HubCore::turn_away(Peer& peer, const std::string& why, Return may_return) {
+  put(peer, goodbye_frame(why, true, may_return == Return::yes));
   leave(peer, why);
   peer.end();
 }

@@ -36,8 +36,9 @@ class HubCore {
   void take(Peer& peer, Frame frame);
   // Adds a frame to a peer's outbox. A peer that does not read is disconnected.
   void put(Peer& peer, OutgoingFrame frame);
-  // Tells the peer why, and closes the connection when that is written.
-  void turn_away(Peer& peer, const std::string& why);
+  // Tells the peer why, and closes the connection when that is written. A peer that may return tries again.
+  enum class Return { no, yes };
+  void turn_away(Peer& peer, const std::string& why, Return may_return = Return::no);
   // Notes that the peer's session has no connection any more.
   void leave(Peer& peer, const std::string& why);
   void remove(Peer& peer);
@@ -86,6 +87,7 @@ class HubCore {
   void require_identity(const Peer& peer, const std::vector<ClientRange>& clients, const std::string& token);
   void assign(Peer& peer, const Session& session);
   void make_ready(Peer& peer, const wire::Ready& ready);
+  Session& give_place(Peer& peer, const Session& rival);
   void send_again(Peer& peer, Session& session);
   void take_answer(Peer& peer, const Expected& what, Frame frame);
   void take_late(Session& session);
@@ -113,6 +115,6 @@ class HubCore {
 };
 
 // Returns the frame that ends a session.
-[[nodiscard]] OutgoingFrame goodbye_frame(const std::string& reason, bool is_error);
+[[nodiscard]] OutgoingFrame goodbye_frame(const std::string& reason, bool is_error, bool may_return = false);
 
 }  // namespace fl::net

@@ -11,7 +11,9 @@
 #include <exception>
 
 #include "fl_core/config/error.hpp"
+#include "fl_core/config/stopping.hpp"
 #include "fl_core/state/checksum.hpp"
+#include "net/failure_kind.hpp"
 #include "net/peer_run.hpp"
 #include "net/state_folder.hpp"
 #include "net/tls_transport.hpp"
@@ -36,6 +38,12 @@ constexpr const char* kStopped = "it is stopped";
 class Refusal : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+// The server has no place for these clients now.
+class TurnedAway : public Refusal {
+ public:
+  using Refusal::Refusal;
 };
 
 // One peer, over all of its connections. Frames are sent and received on one thread and computed with on another, so that heartbeats go
@@ -91,6 +99,8 @@ class JoiningPeer {
     std::chrono::milliseconds pause = kFirstPause;
     while (!result_.was_stopped) {
       const std::uint64_t frames_before = frames_;
+      const Clock::time_point heard_before = heard_;
+      bool is_turned_away = false;
       try {
         co_await connect();
         co_await converse();
@@ -99,6 +109,12 @@ class JoiningPeer {
       } catch (const HandshakeLost& lost) {
         if (lost_.empty()) events_.say("the handshake with " + name() + " is lost, and tried again: " + lost.what());
         lost_ = lost.what();
+      } catch (const TurnedAway& refusal) {
+        if (lost_ != refusal.what())
+          events_.say(std::string(refusal.what()) + "; tried again for up to " + seconds() + " seconds (--patience)");
+        lost_ = refusal.what();
+        heard_ = heard_before;
+        is_turned_away = true;
       } catch (const boost::system::system_error& error) {
         lost_ = link_ != nullptr && !link_->why_closed().empty() ? link_->why_closed() : reason_of(error);
       } catch (...) {
@@ -106,8 +122,9 @@ class JoiningPeer {
         throw;
       }
       drop_link();
-      if (frames_ > frames_before) pause = kFirstPause;
-      if (Clock::now() - heard_ > std::chrono::duration<double>(options_.patience_s)) throw Error(text_of_loss());
+      if (frames_ > frames_before && !is_turned_away) pause = kFirstPause;
+      if (Clock::now() - heard_ > std::chrono::duration<double>(options_.patience_s))
+        throw Error(is_turned_away ? lost_ + "; it was asked for " + seconds() + " seconds (--patience)" : text_of_loss());
       pause_.expires_after(pause);
       boost::system::error_code cancelled;
       if (!result_.was_stopped) co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
@@ -117,9 +134,10 @@ class JoiningPeer {
 
   [[nodiscard]] std::string text_of_loss() const {
     if (frames_ == 0) return "cannot reach " + name() + ": " + lost_;
-    return "the server at " + name() + " is gone for more than " + std::to_string(static_cast<std::int64_t>(options_.patience_s)) +
-           " seconds (--patience): " + lost_ + "; " + state_.advice();
+    return "the server at " + name() + " is gone for more than " + seconds() + " seconds (--patience): " + lost_ + "; " + state_.advice();
   }
+
+  [[nodiscard]] std::string seconds() const { return std::to_string(static_cast<std::int64_t>(options_.patience_s)); }
 
   asio::awaitable<void> connect() {
     tcp::resolver resolver(io_);
@@ -158,7 +176,8 @@ class JoiningPeer {
 
   // ---- one conversation
 
-  // Returns when the server has said goodbye because all is done. What fails here is said to the server before it is thrown.
+  // Returns when the server has said goodbye because all is done. Of what fails here the server is told the kind alone, before it is
+  // thrown.
   asio::awaitable<void> converse() {
     std::string failure;
     std::exception_ptr thrown;
@@ -166,20 +185,25 @@ class JoiningPeer {
       co_return co_await follow();
     } catch (const boost::system::system_error&) {
       throw;
+    } catch (const TurnedAway&) {
+      throw;
+    } catch (const Stopped&) {  // while the clients were prepared
+      result_.was_stopped = true;
+      is_over_ = true;
     } catch (const Refusal& refusal) {
       throw Error(refusal.what());
     } catch (const TlsAlert& alert) {
       throw Error("the server at " + name() + " refuses this connection: " + alert.what());
     } catch (const ProtocolError& error) {
-      failure = std::string("the server breaks the protocol: ") + error.what();
-      thrown = std::make_exception_ptr(Error(failure));
+      failure = failure_kind(error);
+      thrown = std::make_exception_ptr(Error(std::string("the server breaks the protocol: ") + error.what()));
     } catch (const std::exception& error) {
-      failure = error.what();
+      failure = failure_kind(error);
       thrown = std::current_exception();
     }
-    link_->put(goodbye(failure, true));
+    link_->put(result_.was_stopped ? goodbye(kStopped, false) : goodbye(failure, true));
     co_await link_->finish();
-    std::rethrow_exception(thrown);
+    if (!result_.was_stopped) std::rethrow_exception(thrown);
   }
 
   asio::awaitable<void> follow() {
@@ -192,6 +216,7 @@ class JoiningPeer {
       result_.bytes_in += kPrefixBytes + frame.header.ByteSizeLong() + frame.payload.size();
       if (frame.header.has_goodbye()) {
         const wire::Goodbye& goodbye = frame.header.goodbye();
+        if (goodbye.is_error() && goodbye.may_return()) throw TurnedAway("the server has no place now: " + goodbye.reason());
         if (goodbye.is_error())
           throw Refusal("the server refused: " + goodbye.reason() + (run_.mismatch().empty() ? "" : "; " + run_.mismatch()));
         run_.remove();

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -35,7 +36,14 @@ class Peer : public std::enable_shared_from_this<Peer> {
   void set_host(HostId host) { host_ = host; }
 
   // Counts the runs that the peer was offered. It answers each of them once, in their order.
-  void note_assignment() { ++num_assigned_; }
+  void note_assignment() {
+    ++num_assigned_;
+    assigned_ = Clock::now();
+  }
+  // Returns since when an answer to the last offer is missing, or nothing.
+  [[nodiscard]] std::optional<Clock::time_point> unanswered_since() const {
+    return num_ready_ < num_assigned_ ? std::optional(assigned_) : std::nullopt;
+  }
   // Counts an answer, and returns whether it is the answer to the last offer.
   bool note_ready() { return ++num_ready_ >= num_assigned_; }
 
@@ -94,7 +102,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   std::size_t outbox_bytes_ = 0;
   std::uint64_t most_payload_ = 0, num_assigned_ = 0, num_ready_ = 0;
   bool has_left_ = false;
-  Clock::time_point begun_ = Clock::now(), last_put_ = begun_, ends_at_{};
+  Clock::time_point begun_ = Clock::now(), last_put_ = begun_, assigned_{}, ends_at_{};
 };
 
 }  // namespace fl::net

@@ -79,6 +79,11 @@ std::vector<std::uint32_t> PeerHub::missing() const {
   return impl_->core.roster().missing();
 }
 
+std::vector<std::uint32_t> PeerHub::unclaimed() const {
+  const std::lock_guard lock(impl_->core.mutex);
+  return impl_->core.roster().unclaimed();
+}
+
 std::string PeerHub::why_left(const std::vector<std::uint32_t>& clients, const std::string& when, double patience_s) const {
   const std::lock_guard lock(impl_->core.mutex);
   return text_of_lost(impl_->core, clients, when, patience_s);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "fl_core/config/error.hpp"
+#include "fl_core/config/stopping.hpp"
 #include "net/connection.hpp"
 #include "net/expected_answers.hpp"
 #include "net/frame.hpp"
@@ -30,6 +31,7 @@ struct HubOptions {
   std::shared_ptr<Transport> transport{};             // null = plain TCP
   std::chrono::milliseconds handshake_limit{10'000};  // for what precedes a peer's first frame
   std::chrono::milliseconds hello_limit{10'000};      // for that frame
+  std::chrono::milliseconds ready_limit{600'000};     // from a run's assignment to the peer's answer, whatever it sends meanwhile
   std::size_t most_pending = 512;                     // connections before that frame; the oldest is closed for a newer one
   std::chrono::milliseconds pending_grace{1'000};     // but not before this time
   std::chrono::milliseconds heartbeat_every{5'000};   // without another frame
@@ -53,9 +55,9 @@ struct RunOffer {
 };
 
 // Reports that the server was asked to stop while it waited.
-class FL_API Interrupted : public Error {
+class FL_API Interrupted : public Stopped {
  public:
-  Interrupted() : Error("interrupted") {}
+  Interrupted() : Stopped("interrupted") {}
 };
 
 // Bytes on sockets since the hub was created, and refused frames.
@@ -102,6 +104,8 @@ class FL_API PeerHub {
   [[nodiscard]] std::size_t num_hosted() const;
   // Returns the clients that nobody hosts now.
   [[nodiscard]] std::vector<std::uint32_t> missing() const;
+  // Returns those of them that no connected peer has asked for.
+  [[nodiscard]] std::vector<std::uint32_t> unclaimed() const;
   // Returns the text of an error about clients whose peers have left and are not back within `patience_s`.
   [[nodiscard]] std::string why_left(const std::vector<std::uint32_t>& clients, const std::string& when, double patience_s) const;
   // Returns the session that hosts each client of a cohort and can play another round, or kNobody. These sessions stay for the whole run,

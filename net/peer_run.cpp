@@ -5,6 +5,7 @@
 
 #include "fl_core/config/error.hpp"
 #include "fl_core/state/checksum.hpp"
+#include "net/failure_kind.hpp"
 #include "net/row_hashes.hpp"
 
 namespace fl::net {
@@ -62,7 +63,7 @@ OutgoingFrame PeerRun::begin(const wire::Assignment& assignment, std::span<const
   has_ended_ = false;
   const std::uint32_t wanted = assignment.closed_round();
   if (clients_ == nullptr || closed_ > wanted) restore(wanted);
-  require_rows(assignment);
+  require_rows(assignment);  // before anything that the rows determine leaves this process
   mismatch_.clear();
   if (closed_ != wanted) {
     mismatch_ = "the server has closed round " + std::to_string(wanted) + " of run " + to_hex(run_) + ", and " + state_.folder.string() +
@@ -72,20 +73,25 @@ OutgoingFrame PeerRun::begin(const wire::Assignment& assignment, std::span<const
   }
   wire::Header header;
   header.mutable_ready()->set_run(run_);
-  header.mutable_ready()->set_split(clients_->split_hash());
+  header.mutable_ready()->set_split(assignment.split());
   header.mutable_ready()->set_closed_round(closed_);
   return make_frame(header);
 }
 
-// Compares the rows with the server's. A data set that is split in another way is left to the server, which sees it by itself.
+// Throws OtherRows unless the server has named the rows that are here: a server that does not know them could ask for gradients that
+// tell what they are.
 void PeerRun::require_rows(const wire::Assignment& assignment) const {
-  if (machine_.shard == nullptr && clients_->split_hash() != assignment.split()) return;
+  const std::string option = machine_.shard != nullptr ? "--shard: " : "--data: ";
+  if (assignment.rows().empty()) throw ProtocolError("it does not say what the rows of these clients are");
+  if (clients_->split_hash() != assignment.split())
+    throw OtherRows(option +
+                    "the rows are split over the clients in another way than the server's: another data set, or another order of its rows");
   const std::vector<std::uint64_t> stated(assignment.rows().begin(), assignment.rows().end());
   const std::string others = clients_with_other_rows(clients_->row_hashes(), stated, ranges_);
   if (others.empty()) return;
   const bool is_one = others.find_first_of("-,") == std::string::npos;
-  throw ConfigError(std::string(machine_.shard != nullptr ? "--shard: " : "--data: ") + "the rows of client" + (is_one ? " " : "s ") +
-                    others + " are not those of the run: they were made from another data set, or were changed");
+  throw OtherRows(option + "the rows of client" + (is_one ? " " : "s ") + others +
+                  " are not those of the run: they were made from another data set, or were changed");
 }
 
 void PeerRun::open_journal() {

@@ -70,8 +70,23 @@ void RemoteCohort<T>::begin_run() {
                   .kept_rounds = std::exchange(kept_, {})});
   has_begun_ = true;
   const std::size_t wanted = presence_.min_clients == 0 ? N : std::min(presence_.min_clients, N);
-  for (std::uint64_t seen = hub_.num_changes(); hub_.num_hosted() < wanted; seen = hub_.num_changes()) hub_.wait_for_change(seen, goes_on_);
+  wait_for_peers(wanted);
   last_hosted_ = Clock::now();
+}
+
+// Waits until peers host as many clients. A run that goes on has had its peers, so it waits for them as for peers that have left.
+template <class T>
+void RemoteCohort<T>::wait_for_peers(std::size_t wanted) {
+  const bool goes_on = !closed_.empty();
+  const auto patience = std::chrono::duration<double>(presence_.patience_s);
+  auto last_claimed = Clock::now();
+  for (std::uint64_t seen = hub_.num_changes(); hub_.num_hosted() < wanted; seen = hub_.num_changes()) {
+    const std::vector<std::uint32_t> unclaimed = goes_on ? hub_.unclaimed() : std::vector<std::uint32_t>();
+    const auto now = Clock::now();
+    if (unclaimed.size() <= request_.run.num_clients - wanted) last_claimed = now;
+    if (now - last_claimed > patience) throw Error(hub_.why_left(unclaimed, " before the run went on", presence_.patience_s));
+    hub_.wait_for_change(seen, goes_on_);
+  }
 }
 
 template <class T>

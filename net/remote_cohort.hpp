@@ -85,6 +85,7 @@ class RemoteCohort final : public CohortRunner<T> {
   };
 
   void begin_run();
+  void wait_for_peers(std::size_t wanted);
   [[nodiscard]] std::vector<HostId> gather(std::uint32_t round, std::span<const std::uint32_t> cohort);
   [[nodiscard]] std::string why_nobody(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const HostId> hosts) const;
   void find_hosts();

@@ -16,6 +16,24 @@ std::string random_token() {
   return token;
 }
 
+// Calls `shares(i)` for each of the ranges that has a client of the others. Both ascend.
+template <class Shares>
+void for_shared_ranges(const std::vector<ClientRange>& ranges, const std::vector<ClientRange>& others, Shares shares) {
+  auto other = others.begin();
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    while (other != others.end() && other->last < ranges[i].first) ++other;
+    if (other != others.end() && other->first <= ranges[i].last) shares(i);
+  }
+}
+
+// Throws unless a peer without a token may ask for clients of which a session has one.
+void require_free(const Session& owner, std::uint32_t shared, const std::vector<ClientRange>& clients) {
+  const std::string client = "client " + std::to_string(shared);
+  if (owner.peer != kNobody && owner.is_proved) throw PlaceTaken(client + " is hosted by another peer already");
+  if (owner.clients != clients && (owner.peer == kNobody || owner.has_part()))
+    throw ProtocolError(client + " belongs to a peer that has left: a peer that takes its place hosts " + to_text(owner.clients));
+}
+
 }  // namespace
 
 void Session::acknowledge(std::uint32_t round) {
@@ -50,8 +68,8 @@ void Roster::begin_run(std::uint32_t num_clients, std::span<const std::uint32_t>
 // with other clients cannot use them.
 void Roster::restore(const KeptRounds& kept) {
   if (kept.rounds.empty() || kept.rounds.back().round != last_closed(kept.clients)) return;
-  std::uint32_t shared = 0;
-  Session* session = overlapping(kept.clients, shared);
+  const std::vector<Owner> owners = owners_of(kept.clients);
+  Session* session = owners.empty() ? nullptr : owners.front().session;
   if (session != nullptr && session->clients != kept.clients) return;
   if (session == nullptr) {
     session = &add(kept.clients);
@@ -74,28 +92,72 @@ std::vector<KeptRounds> Roster::kept_rounds() const {
 
 Session& Roster::admit(PeerId peer, const std::vector<ClientRange>& clients, const std::string& token, PeerId& replaced) {
   replaced = kNobody;
-  const auto known = by_token_.find(token);
-  std::uint32_t shared = 0;
-  Session* session = known != by_token_.end() ? &sessions_.at(known->second) : overlapping(clients, shared);
-  if (session == nullptr) {
-    session = &add(clients);
-  } else if (known != by_token_.end()) {
-    if (session->clients != clients)
-      throw ProtocolError("its session has the clients " + to_text(session->clients) + ", not " + to_text(clients));
-    if (session->is_banned()) throw ProtocolError("it was refused " + std::to_string(kMostRefusals) + " times");
-    replaced = session->peer;
-    if (session->is_here()) count_hosted(*session, false);
-    session->next_token.clear();
-  } else {
-    if (session->peer != kNobody) throw ProtocolError("client " + std::to_string(shared) + " is hosted by another peer already");
-    if (session->clients != clients)
-      throw ProtocolError("client " + std::to_string(shared) + " belongs to a peer that has left: a peer that takes its place hosts " +
-                          to_text(session->clients));
+  if (const auto known = by_token_.find(token); known != by_token_.end())
+    return readmit(sessions_.at(known->second), peer, clients, replaced);
+  Session* session = nullptr;
+  bool has_rivals = false;
+  for (const auto& [owner, shared] : owners_of(clients)) {
+    require_free(*owner, shared, clients);
+    has_rivals = has_rivals || owner->peer != kNobody;
+    session = owner;
   }
+  if (session == nullptr)
+    session = &add(clients);
+  else if (has_rivals)
+    session = &add_rival(clients);
   session->peer = peer;
-  session->is_ready = false;
-  if (known == by_token_.end()) session->next_token = random_token();
+  session->is_ready = session->is_proved = false;
+  session->next_token = random_token();
   return *session;
+}
+
+Session& Roster::readmit(Session& session, PeerId peer, const std::vector<ClientRange>& clients, PeerId& replaced) {
+  if (session.clients != clients)
+    throw ProtocolError("its session has the clients " + to_text(session.clients) + ", not " + to_text(clients));
+  if (session.is_banned()) throw ProtocolError("it was refused " + std::to_string(kMostRefusals) + " times");
+  replaced = session.peer;
+  if (session.is_here()) count_hosted(session, false);
+  session.next_token.clear();
+  session.peer = peer;
+  session.is_ready = false;
+  session.is_proved = true;
+  return session;
+}
+
+const Session& Roster::place_for(const Session& session) {
+  if (!session.is_rival) return session;
+  const std::vector<Owner> owners = owners_of(session.clients);
+  const bool has_owner = !owners.empty() && owners.front().session->clients == session.clients;
+  return has_owner ? *owners.front().session : session;
+}
+
+Session& Roster::take_place(const Session& rival, std::vector<PeerId>& displaced) {
+  const std::vector<ClientRange> clients = rival.clients;
+  const PeerId peer = rival.peer;
+  const std::string token = rival.next_token;
+  const std::vector<Owner> owners = owners_of(clients);
+  for (const auto& [owner, shared] : owners) require_free(*owner, shared, clients);
+  Session* place = owners.empty() || owners.front().session->clients != clients ? nullptr : owners.front().session;
+  for (const auto& [owner, shared] : owners) {
+    if (owner->peer != kNobody) displaced.push_back(owner->peer);
+    if (owner != place) forget(*owner);
+  }
+  sessions_.erase(rival.id);
+  if (place == nullptr) place = &add(clients);
+  place->peer = peer;
+  place->next_token = token;
+  place->is_ready = false;
+  return *place;
+}
+
+std::vector<PeerId> Roster::rivals_for(const std::vector<ClientRange>& clients) const {
+  std::vector<PeerId> rivals;
+  for (const auto& [id, session] : sessions_) {
+    bool is_shared = false;
+    if (session.is_rival) for_shared_ranges(session.clients, clients, [&is_shared](std::size_t) { is_shared = true; });
+    if (is_shared) rivals.push_back(session.peer);
+  }
+  return rivals;
 }
 
 void Roster::make_ready(Session& session) {
@@ -105,12 +167,16 @@ void Roster::make_ready(Session& session) {
     by_token_[session.token] = session.id;
     session.refusals = 0;
   }
-  session.is_ready = session.was_ready = true;
+  session.is_ready = session.was_ready = session.is_proved = true;
   for (const auto& [first, last] : session.clients) std::fill(host_of_.begin() + first, host_of_.begin() + last + 1, session.id);
   count_hosted(session, true);
 }
 
 void Roster::leave(Session& session, const std::string& why) {
+  if (session.is_rival) {
+    sessions_.erase(session.id);
+    return;
+  }
   if (session.is_here()) {
     count_hosted(session, false);
     session.left.at = Clock::now();
@@ -119,8 +185,7 @@ void Roster::leave(Session& session, const std::string& why) {
   session.peer = kNobody;
   session.is_ready = false;
   session.next_token.clear();
-  const bool has_part = session.is_counted_on || session.closed > 0 || !session.rounds.empty();
-  if (!session.was_ready || (!has_part && !session.is_banned())) forget(session);
+  if (!session.was_ready || (!session.has_part() && !session.is_banned())) forget(session);
 }
 
 void Roster::forget_rounds_of_left(Clock::time_point before) {
@@ -146,6 +211,19 @@ std::vector<std::uint32_t> Roster::missing() const {
   return clients;
 }
 
+std::vector<std::uint32_t> Roster::unclaimed() const {
+  std::vector<std::uint8_t> is_claimed(host_of_.size());
+  for (const auto& [id, session] : sessions_) {
+    if (session.peer == kNobody) continue;
+    for (const auto& [first, last] : session.clients)
+      for (std::uint64_t client = first; client <= last && client < is_claimed.size(); ++client) is_claimed[client] = 1;
+  }
+  std::vector<std::uint32_t> clients;
+  for (std::uint32_t client = 0; client < is_claimed.size(); ++client)
+    if (is_claimed[client] == 0) clients.push_back(client);
+  return clients;
+}
+
 void Roster::open_round(Session& session, std::uint32_t round) {
   session.rounds.push_back({.round = round, .before = session.closed, .is_closed = false, .num_answers = 0, .frames = {}});
 }
@@ -168,15 +246,17 @@ bool Roster::all_acknowledged(bool also_away) const {
   });
 }
 
-// Returns a session that has one of the clients, which is told in `shared`, or null.
-Session* Roster::overlapping(const std::vector<ClientRange>& clients, std::uint32_t& shared) {
+// Returns the sessions that have one of the clients, rivals left out, in the order of their clients.
+std::vector<Roster::Owner> Roster::owners_of(const std::vector<ClientRange>& clients) {
+  std::vector<Owner> owners;
   for (const ClientRange& mine : clients) {
-    const auto next = by_last_.lower_bound(mine.first);
-    if (next == by_last_.end() || next->second.first > mine.last) continue;
-    shared = std::max(mine.first, next->second.first);
-    return &sessions_.at(next->second.second);
+    for (auto next = by_last_.lower_bound(mine.first); next != by_last_.end() && next->second.first <= mine.last; ++next) {
+      Session* session = &sessions_.at(next->second.second);
+      if (std::ranges::find(owners, session, &Owner::session) == owners.end())
+        owners.push_back({session, std::max(mine.first, next->second.first)});
+    }
   }
-  return nullptr;
+  return owners;
 }
 
 Session& Roster::add(const std::vector<ClientRange>& clients) {
@@ -185,6 +265,21 @@ Session& Roster::add(const std::vector<ClientRange>& clients) {
   session.clients = clients;
   session.closed = last_closed(clients);
   for (const ClientRange& range : clients) by_last_[range.last] = {range.first, session.id};
+  return session;
+}
+
+Session& Roster::add_rival(const std::vector<ClientRange>& clients) {
+  std::vector<std::size_t> waiting(clients.size());
+  for (const auto& [id, session] : sessions_)
+    if (session.is_rival) for_shared_ranges(clients, session.clients, [&waiting](std::size_t i) { ++waiting[i]; });
+  for (std::size_t i = 0; i < clients.size(); ++i)
+    if (waiting[i] >= kMostRivals)
+      throw PlaceTaken(std::to_string(waiting[i]) + " peers wait for clients " + to_text({clients[i]}) + " already");
+  Session& session = sessions_[++last_id_];
+  session.id = last_id_;
+  session.clients = clients;
+  session.closed = last_closed(clients);
+  session.is_rival = true;
   return session;
 }
 

@@ -2,6 +2,9 @@
 //
 // A session outlives its connection: a peer that connects again names it by its token, takes its clients back, and is sent again what it
 // missed. The frames of a round are kept until the peer has acknowledged the round. All members are called with the hub's mutex.
+//
+// A hello alone holds no place: while the peer of a session has never been ready, others may ask for its clients too. They are rivals, and
+// the first one that is ready has the place.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +29,14 @@ inline constexpr std::uint64_t kNobody = 0;
 inline constexpr std::uint64_t kMostRefusals = 16;
 // Rounds that a connected peer has not acknowledged. A peer with this number of them takes part in no further round.
 inline constexpr std::size_t kMostBehind = 4;
+// Peers that wait for the same client beside the one that has its place and is not ready.
+inline constexpr std::size_t kMostRivals = 16;
+
+// Reports that another peer has a client now. The peer may ask again.
+class FL_API PlaceTaken : public ProtocolError {
+ public:
+  using ProtocolError::ProtocolError;
+};
 
 // A round with clients of a session: the frames that its peer was sent, until it acknowledges them.
 struct PlayedRound {
@@ -48,6 +59,8 @@ struct FL_API Session {
   PeerId peer = kNobody;  // its connection
   bool is_ready = false;  // the peer has proved the state of its clients
   bool was_ready = false;
+  bool is_proved = false;      // its peer has been ready once, or has the token of one that was
+  bool is_rival = false;       // its peer waits for clients of another session
   bool is_counted_on = false;  // the run has asked for a host of its clients and was given this session
   struct {
     Clock::time_point at{};
@@ -63,6 +76,8 @@ struct FL_API Session {
   [[nodiscard]] bool is_here() const { return peer != kNobody && is_ready; }
   // Returns whether the peer can take part in another round.
   [[nodiscard]] bool can_play() const { return is_here() && rounds.size() < kMostBehind; }
+  // Returns whether the run has something that only a peer of exactly these clients can go on with.
+  [[nodiscard]] bool has_part() const { return is_counted_on || closed > 0 || !rounds.empty(); }
   [[nodiscard]] bool is_banned() const { return refusals >= kMostRefusals; }
   // Forgets the closed rounds until `round`, which the peer has closed too.
   void acknowledge(std::uint32_t round);
@@ -76,9 +91,17 @@ class FL_API Roster {
   // a checkpoint, and empty = 0 for all. `kept` is from there, too: its rounds are sent to peers that come with the state before them.
   void begin_run(std::uint32_t num_clients, std::span<const std::uint32_t> closed, std::span<const KeptRounds> kept = {});
 
-  // Returns the session that a peer continues, or a new one. Throws ProtocolError if a client is hosted by another peer. A connection of
-  // the same session that is still open is returned in `replaced`.
+  // Returns the session that a peer continues, a new one, or that of a rival. Throws PlaceTaken if a client is hosted by another peer that
+  // has been ready, ProtocolError for clients that do not fit. A connection of the same session that is still open is returned in
+  // `replaced`.
   Session& admit(PeerId peer, const std::vector<ClientRange>& clients, const std::string& token, PeerId& replaced);
+  // Returns the session whose rounds a peer goes on with when it is ready: for a rival the one whose place it would take.
+  [[nodiscard]] const Session& place_for(const Session& session);
+  // Gives a rival that is ready its place, and returns the session. The peers that had it, and were not ready, are added to `displaced`.
+  // Throws PlaceTaken if another one was ready first.
+  Session& take_place(const Session& rival, std::vector<PeerId>& displaced);
+  // Returns the rivals that wait for one of the clients.
+  [[nodiscard]] std::vector<PeerId> rivals_for(const std::vector<ClientRange>& clients) const;
   // Registers the peer as the host of its clients.
   void make_ready(Session& session);
   // Notes that the session's connection has ended. Forgets a session that has no part in the run yet.
@@ -94,6 +117,8 @@ class FL_API Roster {
   [[nodiscard]] std::size_t num_hosted() const { return num_hosted_; }
   // Returns the clients that no peer hosts now.
   [[nodiscard]] std::vector<std::uint32_t> missing() const;
+  // Returns those of them that no connected peer has asked for.
+  [[nodiscard]] std::vector<std::uint32_t> unclaimed() const;
 
   // Opens a round for a session, and closes the round of all of them.
   static void open_round(Session& session, std::uint32_t round);
@@ -111,8 +136,15 @@ class FL_API Roster {
   }
 
  private:
-  [[nodiscard]] Session* overlapping(const std::vector<ClientRange>& clients, std::uint32_t& shared);
+  // A session that has one of some clients, and the first of these.
+  struct Owner {
+    Session* session = nullptr;
+    std::uint32_t shared = 0;
+  };
+  [[nodiscard]] std::vector<Owner> owners_of(const std::vector<ClientRange>& clients);
+  Session& readmit(Session& session, PeerId peer, const std::vector<ClientRange>& clients, PeerId& replaced);
   Session& add(const std::vector<ClientRange>& clients);
+  Session& add_rival(const std::vector<ClientRange>& clients);
   void restore(const KeptRounds& kept);
   void forget(Session& session);
   void count_hosted(const Session& session, bool is_here);

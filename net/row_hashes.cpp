@@ -37,7 +37,6 @@ std::vector<std::uint64_t> stated_hashes(std::span<const std::uint64_t> of_all, 
 
 std::string clients_with_other_rows(std::span<const std::uint64_t> own, std::span<const std::uint64_t> stated,
                                     const std::vector<ClientRange>& clients) {
-  if (stated.empty()) return "";
   const std::vector<std::uint64_t> groups = in_groups(own);
   if (groups.size() != stated.size()) return to_text(clients);
   const std::vector<std::uint32_t> ids = ids_of(clients);

@@ -1,7 +1,10 @@
 // `fedbits join HOST:PORT --clients 0-4`: hosts clients of a run whose server is another process (`fedbits serve`).
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
 #include <iostream>
 #include <optional>
 #include <thread>
@@ -24,9 +27,13 @@ namespace fl {
 namespace {
 
 struct JoinArguments {
-  std::string server, clients, certs, identity, emulate, state, state_memory, state_folder;
+  std::string server, clients, certs, identity, emulate, state;
+  struct Memory {  // of the process, and of its clients' state
+    std::string most, state, state_folder;
+  } memory;
   struct Rows {  // a folder of data sets, or the file of a shard
     std::string data, shard;
+    std::vector<std::string> also_read;
   } rows;
   std::vector<std::string> plugins;
   int threads = 1;
@@ -70,9 +77,19 @@ net::JoinEvents events_of(const EventLog& log) {
   return events;
 }
 
+// Limits the memory of this process, whatever a server's scenario needs. Returns the limit of a data set.
+MemoryLimit limit_memory(const std::string& most) {
+  if (most.empty()) return {};
+  const std::uint64_t bytes = parse_bytes("--memory", most);
+  const rlimit limit{bytes, bytes};
+  if (::setrlimit(RLIMIT_DATA, &limit) != 0) throw key_error("--memory", std::string("cannot be set: ") + std::strerror(errno));
+  return {.option_bytes = bytes};
+}
+
 int join(const JoinArguments& arguments) {
   keep_freed_memory();
   const EventLog log(arguments.told.log, arguments.told.quiet, arguments.verbose);
+  const MemoryLimit memory = limit_memory(arguments.memory.most);
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   const Address address = parse_address("HOST:PORT", arguments.server);
   require_protection(address, arguments.certs, arguments.insecure);
@@ -80,17 +97,20 @@ int join(const JoinArguments& arguments) {
   const std::vector<net::ClientRange> clients = net::parse_client_ranges(arguments.clients);
   const auto transport =
       arguments.certs.empty() ? net::plain_transport() : net::tls_peer_transport(arguments.certs, arguments.identity, clients);
+  static_cast<void>(DataCatalog::confined(arguments.rows.data, {arguments.rows.also_read.begin(), arguments.rows.also_read.end()}));
   std::shared_ptr<const ServerData> shard;
   if (!arguments.rows.shard.empty()) shard = std::make_shared<ServerData>(ServerData::read_shard(arguments.rows.shard));
   std::optional<FolderLock> lock;
   if (!arguments.state.empty()) lock.emplace(arguments.state, FolderLock::Holder{"join.lock", "`fedbits join`", "--state"});
-  catch_signals();
+  catch_signals(arguments.told.quiet);
   const net::JoinOptions options{.host = address.host,
                                  .port = address.port,
                                  .clients = clients,
                                  .machine = {.data = arguments.rows.data,
+                                             .also_read = {arguments.rows.also_read.begin(), arguments.rows.also_read.end()},
+                                             .memory = memory,
                                              .threads = arguments.threads,
-                                             .paging = paging_of(arguments.state_memory, arguments.state_folder),
+                                             .paging = paging_of(arguments.memory.state, arguments.memory.state_folder),
                                              .shard = shard},
                                  .patience_s = arguments.patience_s,
                                  .transport = with_emulation(arguments.emulate, transport, clients.front().first),
@@ -116,7 +136,9 @@ void add_join_command(CLI::App& app, const Guard& guard) {
                       "name of the certificate (default: the one for these clients and the fewest others)");
   command->add_flag("--insecure", arguments->insecure, "plain TCP, which anybody can read and change; twice: to other machines, too");
   add_emulate_option(*command, arguments->emulate);
-  command->add_option("--data", arguments->rows.data, "folder of data sets (default: $FEDBITS_DATA)");
+  command->add_option("--data", arguments->rows.data,
+                      "folder of data sets (default: $FEDBITS_DATA); the server's scenario can name files below it and no others");
+  command->add_option("--also-read", arguments->rows.also_read, "file or folder outside of --data that the server's scenario may name");
   command->add_option("--shard", arguments->rows.shard,
                       "file with the rows of these clients, from `fedbits data shard`; no other row is read");
   command->add_option("--plugin", arguments->plugins, "shared library with further parts");
@@ -124,8 +146,11 @@ void add_join_command(CLI::App& app, const Guard& guard) {
   command->add_option(
       "--state", arguments->state,
       "folder of the clients' state, from which another `fedbits join` goes on (default: a private one, removed at the end)");
-  add_state_memory_option(*command, arguments->state_memory);
-  command->add_option("--state-folder", arguments->state_folder, "where state beyond --state-memory lies (default: the folder of --state)");
+  command->add_option("--memory", arguments->memory.most,
+                      "memory of this process that a server's scenario may take, as in 4G (default: the machine's)");
+  add_state_memory_option(*command, arguments->memory.state);
+  command->add_option("--state-folder", arguments->memory.state_folder,
+                      "where state beyond --state-memory lies (default: the folder of --state)");
   command->add_option("--patience", arguments->patience_s, "seconds for which a server that is gone is tried")->check(CLI::Range(0.0, 1e6));
   add_log_option(*command, arguments->told.log);
   command->add_flag("-q,--quiet", arguments->told.quiet, "errors only");

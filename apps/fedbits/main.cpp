@@ -1,5 +1,5 @@
 // fedbits: the command line. Exit codes: 0 done; 1 a run failed or diverged, or writing failed later; 2 bad input or output that is not
-// writable at the start; 130 interrupted; 143 terminated.
+// writable at the start; 128 plus the signal that has asked it to stop: 130 interrupted, 143 terminated.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -10,11 +10,13 @@
 #include <new>
 
 #include "apps/fedbits/commands.hpp"
+#include "apps/fedbits/run_support.hpp"
 #include "apps/fedbits/usage.hpp"
 #include "apps/fedbits/value_names.hpp"
 #include "apps/fedbits/version_text.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/printable.hpp"
+#include "fl_core/config/stopping.hpp"
 #include "scenarios/results/run_store.hpp"
 
 namespace {
@@ -31,6 +33,8 @@ int guarded(const std::function<int()>& command) {
     for (const fl::Problem& problem : error.problems())
       std::cerr << (problem.where.empty() ? "fedbits: " : problem.where + ": ") << problem.message << '\n';
     return 2;
+  } catch (const fl::Stopped& stopped) {
+    return report(stopped.what(), fl::exit_code_of(fl::caught_signal()));
   } catch (const fl::DataError& error) {
     return report(error.what(), 2);
   } catch (const fl::NotStoredError& error) {

@@ -249,6 +249,7 @@ int plan(const PlanArguments& arguments) {
     return arguments.split || !arguments.split_csv.empty() ? show_splits(arguments) : code;
   }
   if (arguments.split || !arguments.split_csv.empty()) return show_splits(arguments);
+  catch_signals(false);
   const int jobs = jobs_for(arguments.jobs, arguments.threads);
   SweepSettings settings;
   settings.workers = jobs;
@@ -256,7 +257,6 @@ int plan(const PlanArguments& arguments) {
   settings.paging = paging_of(arguments.state_memory, "");
   const DataCatalog catalog(arguments.data);
   SweepRunner runner(read_cells(arguments.file, arguments.settings, &catalog), catalog, settings);
-  catch_signals();
   const StudyPlan plan =
       plan_study(runner, {.workers = jobs, .seconds = arguments.seconds, .most = arguments.most, .signal = caught_signal});
   if (caught_signal() != 0) return exit_code_of(caught_signal());

@@ -23,6 +23,7 @@
 #include "apps/fedbits/terminal.hpp"
 #include "clients/gradient_failure.hpp"
 #include "fl_core/config/error.hpp"
+#include "fl_core/config/stopping.hpp"
 #include "fl_core/memory/usable_cores.hpp"
 #include "fl_core/state/checksum.hpp"
 #include "scenarios/file/measure_set.hpp"
@@ -263,6 +264,8 @@ int run_cells(const std::vector<Cell>& cells, const RunArguments& arguments, con
       const std::string title = title_of(cells[i], i + 1, cells.size());
       const auto play = [&](const RoundCallback& show) { return runners.run(i, show); };
       records.push_back(run_cell(cells[i], title, arguments, plugins, play, machine.device, store, progress, {log, watch, i}));
+    } catch (const Stopped&) {
+      continue;  // those that have begun still end
     } catch (const StoreError& error) {
       spdlog::error("{}", error.what());
       return 1;
@@ -315,7 +318,7 @@ int run(const RunArguments& arguments) {
   choose_log_level(arguments.quiet, arguments.verbose);
   JsonLog log(arguments.log_json);
   const std::unique_ptr<StudyWatch> watch = watch_study("run", arguments.status, arguments.quiet);
-  catch_signals();
+  catch_signals(arguments.quiet);
   return log.watch([&] { return watched(*watch, [&] { return run_study(arguments, log, *watch); }); });
 }
 

@@ -3,13 +3,17 @@
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cmath>
 #include <csignal>
+#include <cstdio>
 #include <iostream>
+#include <string_view>
 
 #include "apps/fedbits/memory.hpp"
 #include "apps/fedbits/numbers.hpp"
@@ -17,6 +21,7 @@
 #include "apps/fedbits/study_watch.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/printable.hpp"
+#include "fl_core/config/stopping.hpp"
 #include "fl_core/memory/usable_cores.hpp"
 #include "scenarios/file/analysis_plan.hpp"
 #include "scenarios/results/end_point.hpp"
@@ -25,17 +30,25 @@
 namespace fl {
 
 namespace {
-volatile std::sig_atomic_t g_signal = 0;
+volatile std::sig_atomic_t g_signal = 0, g_is_silent = 0;
 void on_signal(int signal) {
+  constexpr std::string_view kStopping = "\nfedbits: stopping; the same signal again stops at once\n";
+  const int reason = errno;
+  if (g_signal == 0 && g_is_silent == 0) static_cast<void>(!::write(STDERR_FILENO, kStopping.data(), kStopping.size()));
+  errno = reason;
   g_signal = signal;
   std::signal(signal, SIG_DFL);
 }
+void tell_of_preparation(const std::string& text) {
+  if (g_is_silent == 0) std::fprintf(stderr, "fedbits: preparing: %s\n", text.c_str());
+}
 }  // namespace
 
-void catch_signals() {
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
+void catch_signals(bool quiet) {
+  g_is_silent = quiet ? 1 : 0;
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGXCPU}) std::signal(signal, on_signal);
   if (std::signal(SIGHUP, on_signal) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
+  set_stop_source({.is_asked = [] { return g_signal != 0; }, .tell = tell_of_preparation});
 }
 int caught_signal() { return g_signal; }
 void ask_to_stop(int signal) { g_signal = signal; }

@@ -20,14 +20,15 @@ class App;
 
 namespace fl {
 
-// Installs handlers with which SIGINT, SIGTERM and SIGHUP ask the program to stop; the second signal of a kind ends the process at once.
-// SIGHUP stays ignored if it was ignored at the start of the process, as under nohup.
-void catch_signals();
+// Installs handlers with which SIGINT, SIGTERM, SIGHUP, SIGUSR1 (which Slurm can send before a job's time ends) and SIGXCPU ask the program
+// to stop, and say so unless `quiet`; the second signal of a kind ends the process at once. Work before a first round is then given up
+// (fl_core/config/stopping.hpp). SIGHUP stays ignored if it was ignored at the start of the process, as under nohup.
+void catch_signals(bool quiet);
 // Returns the signal that asked to stop, 0 = none.
 [[nodiscard]] int caught_signal();
 // Asks to stop as this signal would; 0 takes the request back. May be called by a handler of signals.
 void ask_to_stop(int signal);
-// Returns 128 plus the signal: 129, 130 or 143.
+// Returns 128 plus the signal: 129, 130, 138, 143 or 152.
 [[nodiscard]] int exit_code_of(int signal);
 
 void choose_log_level(bool quiet, int verbose);

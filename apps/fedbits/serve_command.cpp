@@ -18,6 +18,7 @@
 #include "apps/fedbits/study_watch.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/key_error.hpp"
+#include "fl_core/config/stopping.hpp"
 #include "fl_core/memory/usable_cores.hpp"
 #include "fl_core/state/checksum.hpp"
 #include "net/emulated_transport.hpp"
@@ -46,6 +47,7 @@ struct ServeArguments {
   CheckpointArguments checkpoints;
   int threads = 0;
   net::Presence presence;
+  double ready_limit_s = 600;
   bool again = false;
   int insecure = 0, verbose = 0;
   // What is told while runs are played: the address of --status, and the form of events.
@@ -132,7 +134,7 @@ bool serve_cells(const std::vector<Cell>& cells, const ServeArguments& arguments
       tell_news(room.hub, room.log);
       if (!arguments.told.quiet) std::cout << closing_line(record, arguments.verbose > 0 ? Hashes::shown : Hashes::hidden) << std::endl;
       all_done = all_done && record.status == RunStatus::done;
-    } catch (const net::Interrupted&) {
+    } catch (const Stopped&) {
       break;
     } catch (const std::exception& error) {
       room.hub.set_farewell(std::string("its run has ended with an error: ") + error.what());
@@ -157,7 +159,7 @@ int serve(const ServeArguments& arguments) {
   require_protection(address, arguments.certs, arguments.insecure);
   const auto transport = arguments.certs.empty() ? net::plain_transport() : net::tls_server_transport(arguments.certs);
   const int threads = arguments.threads > 0 ? arguments.threads : usable_cores();
-  catch_signals();
+  catch_signals(arguments.told.quiet);
   const auto goes_on = [] { return caught_signal() == 0; };
 
   const std::string out = arguments.out.empty() ? default_folder(cells).string() : arguments.out;
@@ -165,8 +167,10 @@ int serve(const ServeArguments& arguments) {
   store.probe_writable();
   if (!arguments.checkpoints.resume && !arguments.again) refuse_begun_runs(store, cells, out);
   refuse_other_plan(store, cells);
-  net::PeerHub hub(
-      {.host = address.host, .port = address.port, .transport = with_emulation(arguments.emulate, transport, net::kServerPlace)});
+  net::PeerHub hub({.host = address.host,
+                    .port = address.port,
+                    .transport = with_emulation(arguments.emulate, transport, net::kServerPlace),
+                    .ready_limit = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * arguments.ready_limit_s))});
   spdlog::info("at most {} connections and files at the same time (ulimit -Hn)", raise_open_files());
   std::cout << "listening at " << address.host << ':' << hub.port() << std::endl;
   log.info("listening", {{"address", address.host + ":" + std::to_string(hub.port())}});
@@ -197,7 +201,9 @@ void add_presence_options(CLI::App& command, net::Presence& presence) {
       .add_option("--deadline", presence.deadline_s,
                   "seconds of a round: a client that has not answered then is absent from it (default: none)")
       ->check(CLI::Range(0.001, 1e6));
-  command.add_option("--patience", presence.patience_s, "seconds to wait for a peer that has left, before the run ends")
+  command
+      .add_option("--patience", presence.patience_s,
+                  "seconds to wait for a peer that has left, or that --resume needs, before the run ends")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   command
@@ -227,6 +233,11 @@ void add_serve_command(CLI::App& app, const Guard& guard) {
   command->add_option("--threads", arguments->threads,
                       "threads of the server (default: the cores that this process may use); results do not depend on it");
   add_presence_options(*command, arguments->presence);
+  command
+      ->add_option("--ready-limit", arguments->ready_limit_s,
+                   "seconds in which a peer that was told of a run has to be ready for it; then it has to connect again")
+      ->check(CLI::Range(0.001, 1e6))
+      ->capture_default_str();
   command->add_flag("--resume", arguments->checkpoints.resume,
                     "continue: finished runs are kept, begun ones continue from their checkpoints");
   command->add_flag("--again", arguments->again, "repeat runs that are stored")->excludes("--resume");

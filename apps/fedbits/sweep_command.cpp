@@ -346,7 +346,7 @@ int sweep(const SweepArguments& arguments) {
   choose_log_level(arguments.quiet, arguments.verbose);
   JsonLog log(arguments.log_json);
   const std::unique_ptr<StudyWatch> watch = watch_study("sweep", arguments.status, arguments.quiet);
-  catch_signals();
+  catch_signals(arguments.quiet);
   return log.watch([&] { return watched(*watch, [&] { return sweep_study(arguments, log, *watch); }); });
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "fl_core/config/stopping.hpp"
+
 namespace fl::kernels {
 
 template <class Source>
@@ -23,6 +25,7 @@ Extremes gram_extremes(const Source& source, const LinearShape& shape, RowSet se
   if (features <= kDense) {
     std::vector<double> B(kChunk * n), w(kChunk), G(n * n, 0.0), used(features * features);
     for (std::size_t first = 0; first < m; first += kChunk) {
+      check_for_stop();
       const std::size_t count = std::min(kChunk, m - first);
       expand_rows(source, shape, set.rows.data() + first, count, B.data());
       for (std::size_t r = 0; r < count; ++r) w[r] = weight(first + r);
@@ -34,6 +37,7 @@ Extremes gram_extremes(const Source& source, const LinearShape& shape, RowSet se
   LinearShape single{shape.D, 1, shape.bias};
   std::vector<double> z(block_size<Source>(single));
   const double largest = largest_eigenvalue(single.size(), [&](const double* v, double* out) {
+    check_for_stop();
     std::fill_n(out, single.size(), 0.0);
     for_each_row_block(source, set, {}, [&](const typename Source::RowBlock& rows, const double* w) {
       row_block_margins<true>(source, single, v, rows, z.data());

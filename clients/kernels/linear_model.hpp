@@ -24,6 +24,7 @@
 #include "clients/loss_with_gradient.hpp"
 #include "clients/model.hpp"
 #include "fl_core/config/key_error.hpp"
+#include "fl_core/config/stopping.hpp"
 #include "fl_core/memory/workspace.hpp"
 
 namespace fl::kernels {
@@ -224,6 +225,7 @@ void LinearModel<T, Self>::add_hessian(const Exec& exec, const double* x, RowSet
     double* B = frame.template take<double>(static_cast<std::size_t>(Source::kRowsPerBlock) * n);
     double* w = frame.template take<double>(Source::kRowsPerBlock);
     for_each_row_block(source, set, {}, [&](const typename Source::RowBlock& rows, const double* weight) {
+      check_for_stop();
       row_block_margins<false>(source, shape_, x, rows, z);
       link.normalise(rows.count, stride, z, nullptr);
       expand_rows(source, shape_, rows.rows, static_cast<std::size_t>(rows.count), B);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fl_core/config/key_error.hpp"
+#include "fl_core/config/stopping.hpp"
 #include "fl_core/data/image_change.hpp"
 
 namespace fl::nn {
@@ -165,6 +166,7 @@ double NeuralModel<T>::one_gradient(const Exec& exec, const T* x, std::span<cons
   double total = 0;
   if (rows.empty()) std::fill_n(gradient, network_.size(), T(0));
   for (std::size_t first = 0; first < rows.size(); first += most) {
+    check_for_stop();
     const std::span<const std::uint32_t> piece = rows.subspan(first, std::min(most, rows.size() - first));
     Workspace::Frame inner(*exec.workspace);
     Pass pass{.exec = exec, .B = piece.size() * E, .training = true, .accumulate = first > 0, .drops = random != nullptr};
@@ -251,6 +253,7 @@ void NeuralModel<T>::for_each_piece(const Exec& exec, const Dataset<T>& data, st
   const std::size_t most = piece_size();
   const Tape<T> tape = network_.open_forward(frame, std::min(most, rows.size()) * examples);
   for (std::size_t first = 0; first < rows.size(); first += most) {
+    check_for_stop();
     Workspace::Frame inner(*exec.workspace);
     use(inner, first, rows.subspan(first, std::min(most, rows.size() - first)), tape);
   }

@@ -4,16 +4,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+
+#include "fl_core/config/stopping.hpp"
 
 namespace fl {
 
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr std::size_t kPiece = std::size_t{64} << 20;  // that is read at once
 
 std::string kind_of(mode_t mode) {
   if (S_ISDIR(mode)) return "a folder";
@@ -65,7 +70,9 @@ RegularFile::~RegularFile() {
 
 void RegularFile::read(std::uint64_t begin, std::span<std::byte> out) const {
   for (std::size_t done = 0; done < out.size();) {
-    const ssize_t count = ::pread(descriptor_, out.data() + done, out.size() - done, static_cast<off_t>(begin + done));
+    check_for_stop();
+    const std::size_t piece = std::min(kPiece, out.size() - done);
+    const ssize_t count = ::pread(descriptor_, out.data() + done, piece, static_cast<off_t>(begin + done));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) throw FileError(path_, "cannot be read at byte " + std::to_string(begin + done) + ": " + std::strerror(errno));
     if (count == 0)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "fl_core/config/stopping.hpp"
+
 namespace fl {
 
 namespace {
@@ -46,7 +48,10 @@ ThreadPool::Habit& ThreadPool::habit_of(Call call) {
 
 void ThreadPool::run(std::uint32_t num_pieces, Call call, void* work) {
   if (threads_.empty() || num_pieces <= 1) {
-    for (std::uint32_t piece = 0; piece < num_pieces; ++piece) call(work, piece, execs_[0]);
+    for (std::uint32_t piece = 0; piece < num_pieces; ++piece) {
+      check_for_stop();
+      call(work, piece, execs_[0]);
+    }
     return;
   }
   Habit& habit = habit_of(call);
@@ -60,6 +65,7 @@ void ThreadPool::run(std::uint32_t num_pieces, Call call, void* work) {
 void ThreadPool::run_with_workers(std::uint32_t num_pieces, Call call, void* work) {
   {
     const std::lock_guard lock(mutex_);
+    preparation_ = Preparation::current();
     call_ = call;
     work_ = work;
     failure_ = nullptr;
@@ -89,7 +95,12 @@ std::uint32_t ThreadPool::take_pieces(const Exec& exec) {
   std::uint32_t taken = 0;
   for (std::uint32_t piece = next_++; piece < num_pieces_; piece = next_++, ++taken) {
     try {
+      check_for_stop();
       call_(work_, piece, exec);
+    } catch (const Stopped&) {
+      next_ = num_pieces_.load();  // the others end with the piece that they have
+      const std::lock_guard lock(mutex_);
+      failure_ = std::current_exception();
     } catch (...) {
       const std::lock_guard lock(mutex_);
       if (!failure_) failure_ = std::current_exception();
@@ -113,7 +124,10 @@ void ThreadPool::worker(std::size_t index) {
       if (!is_open_) continue;  // the others were faster
       busy_.fetch_add(1, std::memory_order_relaxed);
     }
-    take_pieces(execs_[index]);
+    {
+      const Preparation::Helper helper(preparation_);
+      take_pieces(execs_[index]);
+    }
     busy_.fetch_sub(1, std::memory_order_release);
   }
 }

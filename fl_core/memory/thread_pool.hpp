@@ -18,6 +18,8 @@
 
 namespace fl {
 
+class Preparation;
+
 class FL_API ThreadPool {
  public:
   explicit ThreadPool(int num_threads);  // 1 = no workers: everything runs on the caller
@@ -59,6 +61,7 @@ class FL_API ThreadPool {
   std::atomic<int> busy_{0};  // workers that take pieces
   bool is_open_ = false;      // whether workers may begin to take pieces; under mutex_
   std::vector<Habit> habits_;
+  Preparation* preparation_ = nullptr;  // of the caller
   Call call_ = nullptr;
   void* work_ = nullptr;
   std::exception_ptr failure_;

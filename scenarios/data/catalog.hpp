@@ -4,6 +4,9 @@
 // dot, names a file directly. A path is looked for beside the scenario file and in the working folder before (find_path). A file's test set
 // is the file of the same name with `.t` appended. A folder that holds a set of several files (images, text, tables) is found by its name
 // in the same way, before any file.
+//
+// A scenario that came from another machine must not choose which files of this one are read: DataCatalog::confined() finds nothing
+// outside of the folders that the user of this machine has named, wherever a path or a link leads.
 #pragma once
 
 #include <cstddef>
@@ -69,6 +72,10 @@ class FL_API DataCatalog {
   // `data_folder` is the one given with --data; empty when none was. Throws ConfigError when it or FEDBITS_DATA is not a folder.
   // Each data set may take the memory of `memory`.
   explicit DataCatalog(const std::filesystem::path& data_folder = {}, const MemoryLimit& memory = {});
+  // Returns a catalog that finds what lies below `data_folder`, FEDBITS_DATA or one of the files and folders `also`, links resolved, and
+  // nothing else: relative paths are looked for in the folders alone. Throws ConfigError where one of them does not exist.
+  [[nodiscard]] static DataCatalog confined(const std::filesystem::path& data_folder, const std::vector<std::filesystem::path>& also = {},
+                                            const MemoryLimit& memory = {});
 
   [[nodiscard]] const std::vector<std::filesystem::path>& folders() const { return folders_; }
   [[nodiscard]] const MemoryLimit& memory() const { return memory_; }
@@ -77,6 +84,11 @@ class FL_API DataCatalog {
   // Finds what a path of the scenario names, of a file or of a folder that holds a data set: beside the scenario file, whose folder is
   // `folder`, in the working folder, then as find() does. Throws ConfigError with all places.
   [[nodiscard]] DataLocation find_path(const std::string& path, const std::filesystem::path& folder) const;
+  // Returns the place of another file that a scenario names: an empty path as it is; else where find_path() looks. Throws ConfigError about
+  // `key` with all places.
+  [[nodiscard]] std::string find_input(const std::string& key, const std::string& path, const std::filesystem::path& folder) const;
+  // Throws ConfigError where a confined catalog would be left by a link among the files of a folder.
+  void require_links_inside(const std::filesystem::path& folder) const;
   // A file of that name; none where there is no such.
   [[nodiscard]] std::optional<DataLocation> try_find(const std::string& name) const;
   [[nodiscard]] std::optional<DataLocation> find_test(const DataLocation& train) const;
@@ -85,9 +97,19 @@ class FL_API DataCatalog {
   [[nodiscard]] std::vector<DataListing> verify() const;
 
  private:
+  DataCatalog(const MemoryLimit& memory, bool is_confined) : memory_(memory), is_confined_(is_confined) {}
+  void add_data_folders(const std::filesystem::path& data_folder);
   [[nodiscard]] std::optional<std::filesystem::path> find_folder(const std::string& name) const;
+  [[nodiscard]] std::vector<std::filesystem::path> places_of(const std::string& path, const std::filesystem::path& folder) const;
+  [[nodiscard]] std::vector<std::filesystem::path> places_of_name(const std::string& name) const;
+  [[nodiscard]] bool may_read(const std::filesystem::path& place) const;
+  [[nodiscard]] std::optional<std::filesystem::path> find_file(const std::filesystem::path& place) const;
+  [[nodiscard]] std::string text_of_confinement(const std::vector<std::filesystem::path>& places) const;
+
   std::vector<std::filesystem::path> folders_;  // in the order of search
   MemoryLimit memory_;
+  bool is_confined_ = false;
+  std::vector<std::filesystem::path> roots_;  // of a confined catalog, without links: what lies below them may be read
 };
 
 // Reads what was found, as LIBSVM text.

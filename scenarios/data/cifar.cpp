@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "fl_core/config/key_error.hpp"
+#include "fl_core/config/stopping.hpp"
 #include "scenarios/data/bytes.hpp"
 #include "scenarios/data/find_file.hpp"
 
@@ -71,6 +72,7 @@ void append(const DataReader& reader, const CifarRecords& records, std::size_t c
   constexpr std::size_t kBlock = 64;  // records
   std::vector<std::byte> block(kBlock * records.bytes());
   for (std::size_t first = 0; first < count; first += kBlock) {
+    check_for_stop();
     const std::size_t rows = std::min(kBlock, count - first);
     reader.read(first * records.bytes(), std::span(block).first(rows * records.bytes()));
     for (std::size_t r = 0; r < rows; ++r) {

@@ -1,6 +1,7 @@
 #include "scenarios/data/dataset_archive.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,9 @@ void require_fit(const Dataset<T>& data) {
     if (!holds) throw ArchiveError(std::string("in 'data': ") + what);
   };
   const std::size_t m = data.num_rows, D = data.num_features;
+  require(D == 0 || m <= std::numeric_limits<std::size_t>::max() / D, "there are too many rows");
+  require(m == 0 || data.is_sparse || !data.dense.empty() || !data.images.pixels.empty() || !data.tokens.empty(),
+          "the rows have no features");
   require(data.images.pixels.empty() || data.images.pixels.size() == m * D, "the pixels are not those of its rows");
   require(data.tokens.empty() || data.tokens.size() == m * D, "the tokens are not those of its rows");
   require(data.label.empty() || data.label.size() == m, "the labels are not those of its rows");

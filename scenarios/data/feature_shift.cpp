@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "fl_core/config/key_error.hpp"
+#include "fl_core/config/stopping.hpp"
 #include "fl_core/random/random.hpp"
 
 namespace fl {
@@ -91,6 +92,7 @@ Dataset<T> as_clients_see(const Dataset<T>& data, std::span<const Shard> shards,
   for (std::size_t i = 0; i < shards.size(); ++i) {
     const FeatureShift& shift = shifts[i];
     for (const std::uint32_t row : shards[i]) {
+      check_for_stop();
       if (shift.quarter_turns % 4 != 0 && seen.has_pixels())
         turn_row(seen.images.pixels.data() + row * seen.num_features, seen.shape, shift.quarter_turns, pixel_scratch);
       else if (shift.quarter_turns % 4 != 0)

@@ -75,28 +75,6 @@ fs::path need_ending(const fs::path& folder, const std::string& ending) {
   return found.front();
 }
 
-std::vector<fs::path> places_of_input(const std::string& path, const fs::path& folder, const std::vector<fs::path>& data_folders) {
-  std::vector<fs::path> places;
-  const auto add = [&places](const fs::path& place) {
-    if (std::find(places.begin(), places.end(), place.lexically_normal()) == places.end()) places.push_back(place.lexically_normal());
-  };
-  if (fs::path(path).is_absolute()) return {path};
-  add(folder / path);
-  add(path);
-  for (const fs::path& data : data_folders) add(data / path);
-  return places;
-}
-
-std::string find_input(const std::string& key, const std::string& path, const fs::path& folder, const std::vector<fs::path>& data_folders) {
-  if (path.empty()) return path;
-  const std::vector<fs::path> places = places_of_input(path, folder, data_folders);
-  for (const fs::path& place : places) {
-    std::error_code error;
-    if (fs::exists(place, error)) return place.string();
-  }
-  throw key_error(key, "there is no file '" + path + "'; looked for " + text_of_places(places));
-}
-
 std::string text_of_places(const std::vector<fs::path>& places) {
   std::string text;
   for (const fs::path& place : places) text += (text.empty() ? "" : ", ") + place.string();

@@ -26,15 +26,6 @@ namespace fl {
 // the reader does not choose between them.
 [[nodiscard]] FL_API std::filesystem::path need_ending(const std::filesystem::path& folder, const std::string& ending);
 
-// The places of a file that a scenario names, in the order of search: a relative path stands beside the scenario file, whose folder is
-// `folder`, in the working folder, or below a data folder.
-[[nodiscard]] FL_API std::vector<std::filesystem::path> places_of_input(const std::string& path, const std::filesystem::path& folder,
-                                                                        const std::vector<std::filesystem::path>& data_folders);
-
-// Returns the first of these places that exists; an empty path as it is. Throws ConfigError about `key` with all places.
-[[nodiscard]] FL_API std::string find_input(const std::string& key, const std::string& path, const std::filesystem::path& folder,
-                                            const std::vector<std::filesystem::path>& data_folders);
-
 // Returns the places as an error lists them: "a/x.csv, x.csv".
 [[nodiscard]] FL_API std::string text_of_places(const std::vector<std::filesystem::path>& places);
 

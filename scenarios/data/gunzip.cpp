@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fl_core/config/error.hpp"
+#include "fl_core/config/stopping.hpp"
 
 namespace fl {
 
@@ -69,6 +70,7 @@ bool Gunzip::is_over() const { return state_->is_over; }
 void Gunzip::fill(std::string& out, std::size_t enough) {
   State& s = *state_;
   while (!s.is_over && out.size() < enough) {
+    check_for_stop();
     if (s.stream.avail_in == 0) s.take_piece();
     const std::size_t room = std::min(kPiece, enough - out.size());
     s.stream.next_out = reinterpret_cast<Bytef*>(s.unpacked.data());

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "fl_core/config/error.hpp"
+#include "fl_core/config/stopping.hpp"
 #include "scenarios/data/whole_number.hpp"
 
 namespace fl {
@@ -69,6 +70,7 @@ LibsvmParser<T>::LibsvmParser(std::string_view text, const std::string& file_nam
 template <class T>
 LibsvmRows<T> LibsvmParser<T>::parse() {
   while (next_ != end_) {
+    check_for_stop();
     parse_line();
     if (next_ != end_) ++next_;
     line_begin_ = next_;

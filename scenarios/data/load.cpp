@@ -135,6 +135,8 @@ LoadedData<T> load_data(const FileDataOptions& asked, const DataCatalog& catalog
   options.memory = catalog.memory();
   const DataLocation train = options.is_path ? catalog.find_path(options.name, options.folder) : catalog.find(options.name);
   const DataFormat format = format_at(options, train);
+  if (is_folder(train.file)) catalog.require_links_inside(train.file);
+  if (format == DataFormat::npy && is_file(train.file)) catalog.require_links_inside(train.file.parent_path());
   require_useful(options, format);
   LoadedData<T> data = load_as<T>(format, options, catalog, train);
   apply(options.formats.images, data);

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "fl_core/config/error.hpp"
+#include "fl_core/config/stopping.hpp"
 #include "scenarios/data/bytes.hpp"
 #include "scenarios/data/find_file.hpp"
 #include "scenarios/data/memory_limit.hpp"
@@ -83,6 +84,7 @@ void reorder(Array& array) {
   for (std::size_t d = 1; d < dimensions; ++d) apart[d] = apart[d - 1] * array.shape[d - 1];
   std::size_t at = 0;
   for (std::size_t i = 0; i < total; ++i) {
+    if (i % 4096 == 0) check_for_stop();
     std::memcpy(ordered.data() + i * size, as_stored.data() + at * size, size);
     for (std::size_t d = dimensions; d-- > 0;) {
       at += apart[d];
@@ -180,6 +182,7 @@ void read_features(const Array& array, Dataset<T>& data) {
                  array.reader.memory());
   data.allocate_dense();
   for (std::size_t row = 0; row < data.num_rows; ++row) {
+    check_for_stop();
     T* to = data.dense_row(row);
     read_entries(array, row * data.num_features, data.num_features, to);
     const T* bad = std::find_if(to, to + data.num_features, [](T x) { return !std::isfinite(x); });

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "fl_core/config/error.hpp"
+#include "fl_core/config/stopping.hpp"
 #include "scenarios/data/bytes.hpp"
 #include "scenarios/data/cells.hpp"
 #include "scenarios/data/sequences.hpp"
@@ -50,6 +51,7 @@ std::vector<Rating> parse_ratings(std::string_view text, const fs::path& file) {
   if (has_header && reader.next(cells)) require_header(reader, cells);
   std::vector<Rating> ratings;
   while (reader.next(cells)) {
+    check_for_stop();
     if (cells.size() != 4)
       reader.fail(cells.back(), "the line has " + std::to_string(cells.size()) + " cells; user, item, rating and time are four");
     const auto rating = number_in(cells[2].text);

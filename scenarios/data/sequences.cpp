@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fl_core/config/stopping.hpp"
 #include "scenarios/data/bytes.hpp"
 #include "scenarios/data/memory_limit.hpp"
 
@@ -43,6 +44,7 @@ Dataset<T> cut_rows(std::span<const std::int32_t> tokens, std::span<const Stretc
   data.tokens.resize_discard(data.num_rows * length);
   data.label.reserve(data.num_rows);
   for (const Stretch& stretch : stretches) {
+    check_for_stop();
     for (std::size_t at = stretch.first; at + length < stretch.last; at += stride_of(options)) {
       std::copy_n(&tokens[at], length, &data.tokens[data.label.size() * length]);
       data.label.push_back(tokens[at + length]);

@@ -15,6 +15,7 @@
 #include <cmath>
 
 #include "fl_core/config/registry.hpp"
+#include "fl_core/config/stopping.hpp"
 #include "fl_core/data/data_generator.hpp"
 #include "fl_core/random/random.hpp"
 #include "scenarios/data/memory_limit.hpp"
@@ -74,7 +75,10 @@ class Synthetic final : public DataGenerator<T> {
       RandomSequence random = stream_of(seed, i, kTruthStream);
       if (!options_.iid) truth = draw_truth(random);
       RandomSequence rows = stream_of(seed, i, kRowStream);
-      for (std::size_t row = data.client_begin[i]; row < data.client_begin[i + 1]; ++row) draw_row(truth, rows, row, data);
+      for (std::size_t row = data.client_begin[i]; row < data.client_begin[i + 1]; ++row) {
+        check_for_stop();
+        draw_row(truth, rows, row, data);
+      }
     }
     return data;
   }

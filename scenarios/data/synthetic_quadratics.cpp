@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "fl_core/config/registry.hpp"
+#include "fl_core/config/stopping.hpp"
 #include "fl_core/data/data_generator.hpp"
 #include "fl_core/random/random.hpp"
 #include "scenarios/data/memory_limit.hpp"
@@ -66,6 +67,7 @@ Vector draw_rotation(std::size_t d, RandomSequence& random) {
   Vector Q(d * d);
   for (double& q : Q) q = random.normal();
   for (std::size_t i = 0; i < d; ++i) {
+    check_for_stop();
     double* row = &Q[i * d];
     for (int pass = 0; pass < 2; ++pass) {
       for (std::size_t k = 0; k < i; ++k) {
@@ -83,9 +85,11 @@ Vector draw_rotation(std::size_t d, RandomSequence& random) {
 Vector hessian(const Vector& lambda, const Vector& Q) {
   const std::size_t d = lambda.size();
   Vector A(d * d, 0.0);
-  for (std::size_t k = 0; k < d; ++k)
+  for (std::size_t k = 0; k < d; ++k) {
+    check_for_stop();
     for (std::size_t i = 0; i < d; ++i)
       for (std::size_t j = i; j < d; ++j) A[i * d + j] += lambda[k] * Q[k * d + i] * Q[k * d + j];
+  }
   for (std::size_t i = 0; i < d; ++i)
     for (std::size_t j = 0; j < i; ++j) A[i * d + j] = A[j * d + i];
   return A;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "fl_core/config/key_error.hpp"
+#include "fl_core/config/stopping.hpp"
 #include "scenarios/data/whole_number.hpp"
 
 namespace fl {
@@ -114,6 +115,7 @@ void TextTable::for_each_row(const std::function<void(const Row&)>& f) const {
   reader.next(cells);
   std::size_t number = 0;
   for (; reader.next(cells); ++number) {
+    check_for_stop();
     if (cells.size() != names_.size())
       reader.fail(cells.back(), "the line has " + std::to_string(cells.size()) + " cells, the header " + std::to_string(names_.size()));
     f({number, cells, reader});

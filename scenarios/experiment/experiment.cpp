@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "fl_core/config/key_error.hpp"
+#include "fl_core/config/stopping.hpp"
 #include "fl_core/ops/pieces.hpp"
 #include "scenarios/experiment/host_needs.hpp"
 #include "scenarios/experiment/part_checks.hpp"
@@ -201,6 +202,7 @@ bool Experiment<T>::ends_here(RunResult& result) {
 
 template <class T>
 RoundRow Experiment<T>::row_of_start() {
+  const Preparation measuring("the model is measured before the first round");
   RoundRow row;
   row.clients = 0;
   row.bits_up_published = row.bits_up_entropy = 0;

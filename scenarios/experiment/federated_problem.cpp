@@ -12,10 +12,10 @@
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/config/rule_field.hpp"
+#include "fl_core/config/stopping.hpp"
 #include "fl_core/data/partitioner.hpp"
 #include "fl_core/state/checksum.hpp"
 #include "scenarios/data/feature_shift.hpp"
-#include "scenarios/data/find_file.hpp"
 #include "scenarios/data/generate.hpp"
 #include "scenarios/data/hold_out.hpp"
 #include "scenarios/data/memory_limit.hpp"
@@ -114,6 +114,7 @@ std::shared_ptr<const LoadedData<T>> ProblemCache::data(const Scenario& scenario
   for (const Entry<T>& entry : kept)
     if (entry.key == key) return entry.data;
   if (kept.size() == kKeptData) kept.erase(kept.begin());
+  const Preparation reading("the data are read");
   auto loaded = std::make_shared<LoadedData<T>>(load<T>(scenario, catalog_, folder));
   if (!as_pixels) {
     if (!loaded->train.images.augment.is_none())
@@ -144,16 +145,15 @@ std::shared_ptr<GlobalFacts> ProblemCache::facts(const Scenario& scenario, const
 template <class T>
 FederatedProblem<T>::FederatedProblem(const Scenario& scenario, ProblemCache& cache, ThreadPool& pool, std::filesystem::path folder)
     : pool_(pool),
-      folders_{std::move(folder), cache.catalog().folders()},
+      places_{std::move(folder), cache.catalog()},
       model_kind_(scenario.model.part.kind),
       model_(about_key("model.kind",
                        [&] {
                          return make_part<Model<T>>("model", scenario.model.part.kind, scenario.model.part.options, Device::cpu,
                                                     kPrecisionOf<T>);
                        })),
-      data_(
-          about_key(key_of_data(scenario.data), [&] { return cache.data<T>(scenario, model_->traits().takes_pixels, folders_.scenario); })),
-      facts_(cache.facts(scenario, folders_.scenario)),
+      data_(about_key(key_of_data(scenario.data), [&] { return cache.data<T>(scenario, model_->traits().takes_pixels, places_.folder); })),
+      facts_(cache.facts(scenario, places_.folder)),
       weighs_rows_(scenario.model.weights == ModelSpec::Weights::rows) {
   hold_out(scenario.data.test_fraction, test_seed_of(scenario));
   about_key("partition.kind", [&] { split(scenario); });
@@ -259,6 +259,7 @@ std::vector<std::uint32_t> FederatedProblem<T>::groups(std::size_t feature) cons
 // Splits the training rows. Partitioners see only these, numbered from 0; the results are mapped back to rows of the data.
 template <class T>
 void FederatedProblem<T>::split(const Scenario& scenario) {
+  const Preparation splitting("the rows are split over the clients");
   const Part& part = scenario.partition.part;
   const auto partitioner = make_part<Partitioner>("partitioner", part.kind, part.options, Device::cpu, Precision::float64);
   partitioner->open([this](const std::string& path) { return find_input("partition.path", path); });
@@ -357,6 +358,7 @@ template <class T>
 void FederatedProblem<T>::add_curvature() {
   const std::lock_guard lock(facts_->mutex);
   if (!facts_->curvature && !has_rows()) throw unknown("the smoothness of f");
+  const Preparation computing("the smoothness of f is computed");
   if (!facts_->curvature) facts_->curvature = Objective::of(*model_, whole(), whole_weights()).loss_curvature();
   const SecondOrder::Curvature& bounds = *facts_->curvature;
   constants_.names["L"] = std::max(bounds.largest, -bounds.least);
@@ -367,6 +369,7 @@ template <class T>
 const std::vector<double>& FederatedProblem<T>::client_smoothness() {
   if (!constants_.client_smoothness.empty()) return constants_.client_smoothness;
   if (!has_rows()) return constants_.client_smoothness = known(apart_->client_smoothness, "the smoothness of each client's loss");
+  const Preparation computing("the smoothness of each client's loss is computed");
   constants_.client_smoothness.resize(split_.shards.size());
   pool_.parallel_for(static_cast<std::uint32_t>(split_.shards.size()),
                      [&](std::uint32_t i, const Exec&) { constants_.client_smoothness[i] = model_->smoothness(split_.shards[i]); });
@@ -428,6 +431,7 @@ const Minimum& FederatedProblem<T>::optimum(const OptimumSource& source) {
   const std::lock_guard lock(facts_->mutex);
   if (const auto known = facts_->minima.find(key); known != facts_->minima.end()) return known->second;
   if (!has_rows()) throw unknown("the minimum of f");
+  const Preparation looking("the minimum of f is looked for");
   if (source.path.empty()) {
     Optimum found = find_optimum(pool_.exec(0), *model_, whole(), whole_weights());
     facts_->bytes += found.x.size() * sizeof(double);
@@ -441,7 +445,7 @@ const Minimum& FederatedProblem<T>::optimum(const OptimumSource& source) {
 
 template <class T>
 std::string FederatedProblem<T>::find_input(const std::string& key, const std::string& path) const {
-  return fl::find_input(key, path, folders_.scenario, folders_.data);
+  return places_.catalog.find_input(key, path, places_.folder);
 }
 
 template class FederatedProblem<float>;

@@ -142,7 +142,8 @@ class FederatedProblem {
   // and for a minimum that exists and could not be computed. A function that is only convex may have none: Minimum::is_known.
   [[nodiscard]] bool has_optimum(const OptimumSource& source) const;
   [[nodiscard]] const Minimum& optimum(const OptimumSource& source);
-  // Returns the location of a file that the scenario names (find_input). Throws ConfigError about `key` with the places that were tried.
+  // Returns the location of a file that the scenario names (DataCatalog::find_input). Throws ConfigError about `key` with the places that
+  // were tried.
   [[nodiscard]] std::string find_input(const std::string& key, const std::string& path) const;
   [[nodiscard]] const std::map<std::string, double>& resolved() const { return constants_.names; }
   [[nodiscard]] std::size_t num_dropped_roles() const { return data_->num_dropped_roles; }
@@ -163,10 +164,10 @@ class FederatedProblem {
   [[nodiscard]] std::span<const double> whole_weights() const;
   [[nodiscard]] std::string key_of(const OptimumSource& source) const;
 
-  // Folders that are searched for files.
-  struct Folders {
-    std::filesystem::path scenario;  // the scenario file's
-    std::vector<std::filesystem::path> data;
+  // Where files of the scenario are looked for.
+  struct Places {
+    std::filesystem::path folder;  // the scenario file's
+    DataCatalog catalog;
   };
   struct Rows {
     Shard offered;  // rows available for the split
@@ -188,7 +189,7 @@ class FederatedProblem {
   };
 
   ThreadPool& pool_;
-  Folders folders_;
+  Places places_;
   std::string model_kind_;
   std::unique_ptr<Model<T>> model_;
   std::shared_ptr<const LoadedData<T>> data_;

@@ -16,7 +16,7 @@ FederatedProblem<T>::FederatedProblem(const Scenario& scenario, std::shared_ptr<
                                       std::shared_ptr<const TrainingFacts> facts, const DataCatalog& catalog, ThreadPool& pool,
                                       std::filesystem::path folder)
     : pool_(pool),
-      folders_{std::move(folder), catalog.folders()},
+      places_{std::move(folder), catalog},
       model_kind_(scenario.model.part.kind),
       model_(about_key("model.kind",
                        [&] {

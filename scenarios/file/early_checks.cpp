@@ -8,7 +8,6 @@
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/config/rule_field.hpp"
-#include "scenarios/data/find_file.hpp"
 
 namespace fl {
 namespace {
@@ -144,7 +143,7 @@ void EarlyChecks::check_inputs(const Scenario& scenario, const KeyPlaces& places
       look("data.test", data.test, [&] { static_cast<void>(catalog.find_path(data.test, search_.folder)); });
   }
   for (const auto& [key, path] : files_of(scenario))
-    look(key, path, [&, &name = key, &file = path] { static_cast<void>(find_input(name, file, search_.folder, catalog.folders())); });
+    look(key, path, [&, &name = key, &file = path] { static_cast<void>(catalog.find_input(name, file, search_.folder)); });
 }
 
 }  // namespace fl

@@ -11,6 +11,7 @@
 
 #include "fl_core/config/aliases.hpp"
 #include "fl_core/config/key_error.hpp"
+#include "fl_core/config/stopping.hpp"
 #include "scenarios/partitioners/draws.hpp"
 
 namespace fl {
@@ -59,6 +60,7 @@ class DirichletClass final : public Partitioner {
   Counts draw_counts(const std::vector<std::vector<std::uint32_t>>& rows, const PartitionRequest& request) const {
     std::size_t best = 0;
     for (std::int64_t t = 1; t <= options_.max_draws; ++t) {
+      check_for_stop([t] { return "draw " + std::to_string(t) + " of a split"; });
       RandomSequence random(request.seed, Purpose::partition, 0, static_cast<std::uint32_t>(t));
       std::vector<std::size_t> sizes(request.num_clients, 0);
       Counts counts;

@@ -24,6 +24,7 @@
 #include <cstdio>
 #include <string>
 
+#include "fl_core/config/stopping.hpp"
 #include "scenarios/partitioners/draws.hpp"
 
 namespace fl {
@@ -76,6 +77,7 @@ class DirichletClient final : public Partitioner {
 
     std::vector<Shard> shards(request.num_clients);
     for (std::size_t turn = 0; turn < request.num_rows; ++turn) {
+      check_for_stop();
       const std::size_t client = turn % request.num_clients;
       auto& rows = left[choose_class(left, prior[client], random)];
       shards[client].push_back(rows.back());

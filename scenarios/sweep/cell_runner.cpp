@@ -1,7 +1,9 @@
 #include "scenarios/sweep/cell_runner.hpp"
 
 #include <chrono>
+#include <optional>
 
+#include "fl_core/config/stopping.hpp"
 #include "scenarios/experiment/server_data.hpp"
 #include "scenarios/file/key_places.hpp"
 #include "scenarios/file/mending.hpp"
@@ -33,14 +35,19 @@ struct CellRunner::Impl {
     MachineOptions own = machine;
     if (!plan.file.empty())
       own.paging.file = {.folder = plan.pages_folder(), .name = page_file_name(plan), .can_be_kept = true, .system = plan.system};
-    Experiment<T> experiment(cell, problem(cell, latest), pool(), own);
+    std::optional<Experiment<T>> experiment;
+    {
+      const Preparation preparation("the run is prepared");
+      experiment.emplace(cell, problem(cell, latest), pool(), own);
+    }
     const double preparing = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-    RunResult result = experiment.run(callback, plan);
+    RunResult result = experiment->run(callback, plan);
     result.record.seconds += preparing;
     return result;
   }
   template <class T>
   Calibration calibrate(const Cell& cell, const Cell* later, double seconds, std::unique_ptr<FederatedProblem<T>>& latest) {
+    const Preparation trial("the first rounds are tried");
     latest.reset();  // consecutive runs seldom share a problem
     Calibration found;
     {
@@ -58,6 +65,7 @@ struct CellRunner::Impl {
   }
   template <class T>
   CellNeed check(const Cell& cell, std::unique_ptr<FederatedProblem<T>>& latest, bool looks_for_errors) {
+    const Preparation checking("the scenario is checked");
     FederatedProblem<T>& of_cell = problem(cell, latest);
     MachineOptions own = machine;
     own.looks_for_errors = looks_for_errors;
@@ -144,7 +152,9 @@ std::vector<CellNeed> CellRunner::check(const std::vector<const Cell*>& cells) {
   std::vector<CellNeed> needs;
   ProblemList problems;
   std::size_t num_bad = 0;
+  const Preparation checking("the runs are checked");
   for (const Cell* cell : cells) {
+    check_for_stop([&] { return std::to_string(needs.size() + num_bad) + " of " + std::to_string(cells.size()); });
     try {
       needs.push_back(check(*cell));
       continue;

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "fl_core/config/error.hpp"
+#include "fl_core/config/stopping.hpp"
 
 namespace fl {
 
@@ -21,7 +22,7 @@ namespace {
 
 constexpr int kTickMs = 100;
 
-enum class Kind : std::uint32_t { progress, result, failure };
+enum class Kind : std::uint32_t { progress, result, failure, given_up };
 
 // Header of every message from a worker.
 struct Head {
@@ -120,7 +121,9 @@ void ProcessPool::start(Worker& worker) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     std::signal(SIGINT, SIG_IGN);  // a terminal sends these to all processes; the parent decides when to stop
     std::signal(SIGHUP, SIG_IGN);
-    std::signal(SIGTERM, [](int) { g_stop = 1; });
+    std::signal(SIGUSR1, SIG_IGN);
+    for (const int signal : {SIGTERM, SIGXCPU}) std::signal(signal, [](int) { g_stop = 1; });
+    set_stop_source({.is_asked = &ProcessPool::asked_to_stop});
     if (::getppid() != parent) ::_exit(1);  // the parent died before the line above
     ::close(pair[0]);
     for (const Worker& other : workers_)
@@ -149,6 +152,8 @@ void ProcessPool::serve(int socket) {
     std::string text;
     try {
       text = work_(task, report);
+    } catch (const Stopped&) {
+      kind = Kind::given_up;
     } catch (const std::exception& error) {
       kind = Kind::failure;
       text = error.what();
@@ -182,7 +187,7 @@ void ProcessPool::receive(Worker& worker, const PoolEvents& events, std::vector<
     return;
   }
   worker.busy = false;
-  ended.push_back({worker.task, head.kind == Kind::result, std::move(text)});
+  if (head.kind != Kind::given_up) ended.push_back({worker.task, head.kind == Kind::result, std::move(text)});
   if (head.leaves != 0) take_leave(worker);
 }
 

@@ -14,6 +14,7 @@
 #include <set>
 
 #include "fl_core/config/error.hpp"
+#include "fl_core/config/stopping.hpp"
 #include "fl_core/state/checksum.hpp"
 #include "scenarios/results/measured_row.hpp"
 #include "scenarios/sweep/thread_crew.hpp"
@@ -263,6 +264,10 @@ std::vector<Trial> SweepRunner::try_out(const std::vector<std::size_t>& cells, d
     trials[task] = {.calibration = told.calibration, .start_bytes = told.start_bytes, .peak_bytes = told.peak_bytes};
   };
   events.failed = [&](std::size_t task, const std::string& reason) { trials[task].failure = reason; };
+  const Preparation trying("combinations are tried");
+  std::size_t num_begun = 0;
+  events.started = [&](std::size_t, int) { ++num_begun; };
+  events.tick = [&] { check_for_stop([&] { return "number " + std::to_string(num_begun) + " of " + std::to_string(cells.size()); }); };
   std::vector<std::size_t> tasks(cells.size());
   std::iota(tasks.begin(), tasks.end(), std::size_t{0});
   if (is_threaded()) {

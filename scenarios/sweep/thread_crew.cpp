@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "fl_core/config/stopping.hpp"
+
 namespace fl {
 
 namespace {
@@ -92,6 +94,7 @@ void ThreadCrew::run(std::span<const std::size_t> tasks, const PoolEvents& event
       };
       try {
         mailbox.put({Message::Kind::finished, task, worker, work_(task, worker, report)});
+      } catch (const Stopped&) {  // nobody waits for a result after the signal
       } catch (const std::exception& error) {
         mailbox.put({Message::Kind::failed, task, worker, error.what()});
       }

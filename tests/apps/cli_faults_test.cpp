@@ -201,6 +201,24 @@ TEST_F(FaultTest, ADiskThatFillsUpLeavesWhatWasStored) {
   EXPECT_EQ(exported.code, 0) << exported.err;
 }
 
+// Workers go on while the parent finds that it cannot store: what was stored is whole, and the sweep goes on from there.
+TEST_F(FaultTest, ADiskThatFillsUpUnderASweepLeavesWholeRuns) {
+  write_small("[sweep]\nseeds = 3\n[[sweep.axis]]\nkey = 'rounds'\nvalues = [5, 4000]\n");
+  if (!mount_disk("400k")) GTEST_SKIP() << "NO MOUNT: " << std::strerror(errno);
+  const std::vector<std::string> sweep = {"sweep",  "small.toml", "--out",   "disk/out", "--set", "evaluate.every=1000",
+                                          "--jobs", "2",          "--resume"};
+  const Outcome outcome = fedbits(sweep);
+  EXPECT_EQ(outcome.code, 1) << outcome.out;
+  EXPECT_THAT(outcome.err, HasSubstr("disk/out"));
+  EXPECT_LT(expect_whole_runs("disk/out").size(), 6u);
+  ASSERT_EQ(::mount("tmpfs", (folder_ / "disk").c_str(), "tmpfs", MS_REMOUNT, "size=64m"), 0);
+  const Outcome again = fedbits(sweep);
+  EXPECT_EQ(again.code, 0) << again.err;
+  const std::map<std::string, RunStatus> all = expect_whole_runs("disk/out");
+  EXPECT_EQ(all.size(), 6u);
+  for (const auto& [run, status] : all) EXPECT_EQ(status, RunStatus::done) << run;
+}
+
 TEST_F(FaultTest, AnExportThatDoesNotFitLeavesNoHalfFile) {
   write_small();
   ASSERT_EQ(run_with({"rounds=800", "evaluate.every=1000"}).code, 0);
@@ -279,10 +297,10 @@ TEST_P(Interruptions, KeepAllCellsThatHaveBegunAtTheSameTime) {
   EXPECT_TRUE(statuses.contains("6/1")) << "it had begun, and is stored as far as it came";
 }
 
-INSTANTIATE_TEST_SUITE_P(Signals, Interruptions, testing::Values(std::pair(SIGINT, 130), std::pair(SIGTERM, 143), std::pair(SIGHUP, 129)),
-                         [](const auto& one) {
-                           return one.param.first == SIGINT ? "CtrlC" : one.param.first == SIGTERM ? "Terminate" : "HangUp";
-                         });
+INSTANTIATE_TEST_SUITE_P(Signals, Interruptions,
+                         testing::Values(std::pair(SIGINT, 130), std::pair(SIGTERM, 143), std::pair(SIGHUP, 129), std::pair(SIGUSR1, 138),
+                                         std::pair(SIGXCPU, 152)),
+                         [](const auto& one) { return std::string(::sigabbrev_np(one.param.first)); });
 
 // nohup starts a process that does not hear of the end of its terminal.
 TEST_F(FaultTest, AHangUpThatIsIgnoredStaysIgnored) {

@@ -1,7 +1,5 @@
 // Any bytes are treated as a results.sqlite from an untrusted source, which is verified and merged into an empty store. Its whole runs
 // arrive there; everything else is named as damaged or rejected with StoreError.
-#include <stdlib.h>
-
 #include <filesystem>
 #include <fstream>
 #include <span>
@@ -9,35 +7,11 @@
 #include <vector>
 
 #include "scenarios/results/run_store.hpp"
-#include "tests/fuzz/target.hpp"
+#include "tests/fuzz/scratch_folder.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
-
-// A folder for the files of one process, in memory where there is such a place; empty for every input.
-class StoreFolder {
- public:
-  StoreFolder() {
-    std::error_code error;
-    const fs::path memory = "/dev/shm";
-    std::string name = ((fs::is_directory(memory, error) ? memory : fs::temp_directory_path()) / "fedbits_fuzz_XXXXXX").string();
-    fl::fuzz::require(::mkdtemp(name.data()) != nullptr, "no folder for temporary files");
-    path_ = name;
-  }
-  ~StoreFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  [[nodiscard]] fs::path fresh(const std::string& name) const {
-    fs::remove_all(path_ / name);
-    fs::create_directory(path_ / name);
-    return path_ / name;
-  }
-
- private:
-  fs::path path_;
-};
 
 // Copies whole runs as `fedbits merge` does. Returns how many there are.
 std::size_t merge_whole_runs(const fl::RunStore& source, fl::RunStore& target) {
@@ -57,7 +31,7 @@ std::size_t merge_whole_runs(const fl::RunStore& source, fl::RunStore& target) {
 }
 
 void store_merge(std::span<const std::byte> bytes) {
-  static const StoreFolder folder;
+  static const fl::fuzz::ScratchFolder folder;
   const fs::path place = folder.fresh("source");
   std::ofstream(place / fl::RunStore::kFileName, std::ios::binary) << fl::fuzz::as_text(bytes);
   try {

@@ -1,4 +1,4 @@
-// A peer that sends the messages that a test specifies, right or wrong.
+// A peer and a server that send the messages that a test specifies, right or wrong.
 #pragma once
 
 #include <array>
@@ -18,25 +18,12 @@
 
 namespace fl::test {
 
-class RawPeer {
+class RawConnection {
  public:
-  explicit RawPeer(std::uint16_t port) : socket_(io_) { socket_.connect({boost::asio::ip::make_address("127.0.0.1"), port}); }
-
   void write(std::span<const std::byte> bytes) { boost::asio::write(socket_, boost::asio::buffer(bytes.data(), bytes.size())); }
   void send(const net::wire::Header& header, const net::Bytes& payload = {}) {
     write(net::make_frame(header, {std::make_shared<const net::Bytes>(payload)}).head);
     write(payload);
-  }
-  // Returns the first bytes of a frame whose header has these bytes and whose payload has that size and these bytes, whatever they mean.
-  static net::Bytes frame_of(const net::Bytes& header, std::uint64_t payload_size, const net::Bytes& payload = {}) {
-    net::Bytes bytes(net::kPrefixBytes);
-    const std::uint64_t sizes = header.size() | payload_size << 24, checksum = Hash64().add(header).add_value(hash64_of(payload)).value();
-    std::memcpy(bytes.data(), &sizes, sizeof sizes);
-    std::memcpy(bytes.data() + 8, &checksum, sizeof checksum);
-    const auto check = static_cast<std::uint32_t>(hash64_of(std::span(bytes).first(16)));
-    std::memcpy(bytes.data() + 16, &check, sizeof check);
-    bytes.insert(bytes.end(), header.begin(), header.end());
-    return bytes;
   }
   // Ends the connection without a word, as a process that is killed.
   void kill() {
@@ -44,9 +31,7 @@ class RawPeer {
     socket_.set_option(boost::asio::socket_base::linger(true, 0), ignored);
     socket_.close(ignored);
   }
-  void say_hello(const std::string& clients) { send(hello(clients)); }
-
-  // The next frame; nothing where the server has closed the connection.
+  // The next frame; nothing where the other side has closed the connection.
   std::optional<net::Frame> read() {
     std::array<std::byte, net::kPrefixBytes> prefix{};
     boost::system::error_code error;
@@ -66,6 +51,30 @@ class RawPeer {
     return {};
   }
 
+ protected:
+  RawConnection() : socket_(io_) {}
+
+  boost::asio::io_context io_;
+  boost::asio::ip::tcp::socket socket_;
+};
+
+class RawPeer : public RawConnection {
+ public:
+  explicit RawPeer(std::uint16_t port) { socket_.connect({boost::asio::ip::make_address("127.0.0.1"), port}); }
+
+  // Returns the first bytes of a frame whose header has these bytes and whose payload has that size and these bytes, whatever they mean.
+  static net::Bytes frame_of(const net::Bytes& header, std::uint64_t payload_size, const net::Bytes& payload = {}) {
+    net::Bytes bytes(net::kPrefixBytes);
+    const std::uint64_t sizes = header.size() | payload_size << 24, checksum = Hash64().add(header).add_value(hash64_of(payload)).value();
+    std::memcpy(bytes.data(), &sizes, sizeof sizes);
+    std::memcpy(bytes.data() + 8, &checksum, sizeof checksum);
+    const auto check = static_cast<std::uint32_t>(hash64_of(std::span(bytes).first(16)));
+    std::memcpy(bytes.data() + 16, &check, sizeof check);
+    bytes.insert(bytes.end(), header.begin(), header.end());
+    return bytes;
+  }
+  void say_hello(const std::string& clients) { send(hello(clients)); }
+
   static net::wire::Header hello(const std::string& clients) {
     net::wire::Header header;
     header.mutable_hello()->set_protocol(net::kProtocol);
@@ -77,10 +86,18 @@ class RawPeer {
     }
     return header;
   }
+};
+
+class RawServer : public RawConnection {
+ public:
+  RawServer() : acceptor_(io_, {boost::asio::ip::make_address("127.0.0.1"), 0}) {}
+
+  [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
+  // Waits for the next peer, and leaves the one before.
+  void accept() { socket_ = acceptor_.accept(); }
 
  private:
-  boost::asio::io_context io_;
-  boost::asio::ip::tcp::socket socket_;
+  boost::asio::ip::tcp::acceptor acceptor_;
 };
 
 }  // namespace fl::test

@@ -47,6 +47,11 @@ TEST(Refusals, AClientHasOneHost) {
   first.say_hello("0-3");
   hub.begin_run({.run = 1, .split = 1, .scenario = std::make_shared<const net::Bytes>(), .num_clients = 7});
   ASSERT_TRUE(first.read()->header.has_assignment());
+  net::wire::Header ready;
+  ready.mutable_ready()->set_run(1);
+  ready.mutable_ready()->set_split(1);
+  first.send(ready);
+  for (int i = 0; i < 1000 && hub.num_hosted() != 4; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   RawPeer second(hub.port());
   second.say_hello("3-4");
   EXPECT_THAT(second.read_goodbye(), HasSubstr("client 3 is hosted by another peer already"));
