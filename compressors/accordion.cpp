@@ -93,7 +93,7 @@ class Accordion final : public Compressor<T> {
       const std::vector<T> before = remembered.of(k);
       std::vector<T> after = before;
       const bool is_new = before[2 * S] == T(0), has_slowed = !is_new && static_cast<T>(step_size) < before[2 * S + 1];
-      const bool is_due = is_new || has_slowed || static_cast<std::int64_t>(before[2 * S]) >= options_.window;
+      const bool is_due = is_new || has_slowed || !(static_cast<double>(before[2 * S]) < static_cast<double>(options_.window));
       after[2 * S] = is_due ? T(1) : before[2 * S] + T(1);
       after[2 * S + 1] = static_cast<T>(step_size);
       if (is_due && squares.empty()) squares = reduced_on_host(exec, input, scope, SquareOf{}, Reduce::sum);

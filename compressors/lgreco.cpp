@@ -102,12 +102,11 @@ class LGreCo final : public Compressor<T> {
     for (std::size_t k = 0; k < messages.size(); ++k) {
       load_vector(exec, input, k, x);
       std::vector<T> memory = remembered.of(k);
-      const bool is_due = memory[S] == T(0) || static_cast<std::int64_t>(memory[S]) >= options_.adjust_every;
+      const bool is_due = memory[S] == T(0) || !(static_cast<double>(memory[S]) < static_cast<double>(options_.adjust_every));
       memory[S] = is_due ? T(1) : memory[S] + T(1);
       if (is_due) choose(exec, context, x, scope, k, memory);
       remembered.set(k, memory);
-      for (std::size_t s = 0; s < S; ++s)
-        compress_segment<T>(exec, context, operators_[static_cast<std::size_t>(memory[s])], x, scope, s, k, (*parts)[s]);
+      for (std::size_t s = 0; s < S; ++s) compress_segment<T>(exec, context, chosen(memory[s]), x, scope, s, k, (*parts)[s]);
       join_segments(exec, scope, *parts, *messages[k]);
       write_state_from_message<T>(exec, scope, x, *messages[k], state, k);
     }
@@ -116,6 +115,13 @@ class LGreCo final : public Compressor<T> {
   }
 
  private:
+  // Returns the operator that a number of the state names. The state may come from a file or be another caller's: a number that names none
+  // stands for the reference.
+  [[nodiscard]] const Wrapped<T>& chosen(T number) const {
+    const bool names_one = number >= T(0) && number < static_cast<T>(operators_.size());
+    return operators_[names_one ? static_cast<std::size_t>(number) : 0];
+  }
+
   // Tries every operator on every segment and writes the choice to `chosen` [S] and more. Messages are counted on the host.
   void choose(const Exec& exec, const CompressContext<T>& context, const T* x, const Scope& scope, std::size_t k,
               std::vector<T>& chosen) const {

@@ -204,7 +204,7 @@ class Sidco final : public Compressor<T> {
     if (adapts) remembered.emplace(exec, context.remembered, 3);
     for (std::uint32_t k = 0; k < messages.size(); ++k) {
       load_vector(exec, input, k, p);
-      const int stages = adapts ? 1 + static_cast<int>(remembered->of(k)[0]) : static_cast<int>(options_.stages);
+      const int stages = adapts ? adapted_stages(remembered->of(k)[0]) : static_cast<int>(options_.stages);
       select(exec, scope, p, a, stages, c);
       send_nonzeros(exec, scope, p, c, state.slice(k, 1), messages.subspan(k, 1));
       if (adapts) remembered->set(k, next_stages(remembered->of(k), messages[k]->num_sent, scope));
@@ -233,6 +233,14 @@ class Sidco final : public Compressor<T> {
     }
   }
 
+  // Returns the largest number of stages that the operator gives itself.
+  [[nodiscard]] double most_stages() const { return std::max(1.0, std::ceil(std::log(options_.ratio) / std::log(0.5))); }
+  // Returns the number of stages that a number of the state stands for. The state may come from a file or be another caller's.
+  [[nodiscard]] int adapted_stages(T number) const {
+    const double further = static_cast<double>(number);
+    return 1 + static_cast<int>(further > 0 ? std::min(further, most_stages() - 1) : 0.0);
+  }
+
   // Returns the next state. State: stages - 1, sum of sent/wanted, rounds since the last revision.
   [[nodiscard]] std::vector<T> next_stages(const std::vector<T>& memory, std::size_t num_sent, const Scope& scope) const {
     double stages = static_cast<double>(memory[0]) + 1;
@@ -241,7 +249,7 @@ class Sidco final : public Compressor<T> {
     const bool is_due = rounds >= static_cast<double>(options_.update_every);
     if (is_due) {
       stages += sum / rounds > 1.2 ? -1 : sum / rounds < 0.8 ? 1 : 0;
-      stages = std::clamp(stages, 1.0, std::max(1.0, std::ceil(std::log(options_.ratio) / std::log(0.5))));
+      stages = std::clamp(stages, 1.0, most_stages());
     }
     return {static_cast<T>(stages - 1), is_due ? T(0) : static_cast<T>(sum), is_due ? T(0) : static_cast<T>(rounds)};
   }

@@ -65,11 +65,21 @@ template <class T>
 void pack(std::uint64_t number, int parts, T* to) {
   for (int i = 0; i < parts; ++i) to[i] = static_cast<T>(number >> (16 * i) & 0xFFFF);
 }
+// Reads them. Parts that pack() does not write count as 0: the state may come from a file or be another caller's.
 template <class T>
 FL_HD std::uint64_t unpack(int parts, const T* from) {
   std::uint64_t number = 0;
-  for (int i = 0; i < parts; ++i) number |= static_cast<std::uint64_t>(from[i]) << (16 * i);
+  for (int i = 0; i < parts; ++i) {
+    const T part = from[i];
+    number |= static_cast<std::uint64_t>(part >= T(0) && part <= T(0xFFFF) ? part : T(0)) << (16 * i);
+  }
   return number;
+}
+// Returns the position that two parts stand for, at most the last one of P.
+template <class T>
+FL_HD std::size_t unpack_position(const T* from, std::size_t P) {
+  const auto position = static_cast<std::size_t>(unpack(2, from));
+  return position < P ? position : P - 1;
 }
 
 // Writes the positions from `begin` on of a segment as keys that sort by column, then by position.
@@ -118,10 +128,10 @@ template <class T>
 struct SendHeavy {
   const T *p, *packed;
   StateWrite<T> state;
-  std::size_t k;
+  std::size_t k, P;
   T* out;
   FL_HD void operator()(std::size_t i) const {
-    const auto j = static_cast<std::size_t>(unpack(2, packed + 2 * i));
+    const std::size_t j = unpack_position(packed + 2 * i, P);
     out[i] = p[j];
     if (state.rule != StateRule::none) state.out.row(k)[j] = T(0);
   }
@@ -186,7 +196,7 @@ class SketchedSgd final : public Compressor<T>, public Phases<T> {
     if (phase == 0) return choose_heavy(mean.data(), scope, unpack(kKeyParts, shared), shared + kKeyParts);
     std::fill_n(estimate, scope.P, T(0));
     const std::size_t k = heavy(scope);
-    for (std::size_t i = 0; i < k; ++i) estimate[unpack(2, shared + kKeyParts + 2 * i)] = mean[i];
+    for (std::size_t i = 0; i < k; ++i) estimate[unpack_position(shared + kKeyParts + 2 * i, scope.P)] = mean[i];
     const T* part = mean.data() + k;
     for (const Segment& tensor : scope.excluded) {
       std::copy_n(part, tensor.size(), estimate + tensor.begin);
@@ -256,8 +266,9 @@ class SketchedSgd final : public Compressor<T>, public Phases<T> {
           const double counter = hash.sign * static_cast<double>(S[r * columns() + hash.column]);
           of_row[r] = std::isnan(counter) ? 0.0 : counter;
         }
+        const double size = std::fabs(median(of_row));
         position.push_back(j);
-        estimate.push_back(std::fabs(median(of_row)));
+        estimate.push_back(std::isnan(size) ? 0.0 : size);  // the mean of two infinities
       }
     std::vector<std::size_t> order(position.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -282,7 +293,7 @@ class SketchedSgd final : public Compressor<T>, public Phases<T> {
       load_vector(exec, input, k, p);
       if (state.rule != StateRule::none) for_each(exec, scope.P, WriteRow<T>{p, state.out, k});
       T* out = messages[k]->value.data();
-      for_each(exec, heavy(scope), SendHeavy<T>{p, packed, state, k, out});
+      for_each(exec, heavy(scope), SendHeavy<T>{p, packed, state, k, scope.P, out});
       out += heavy(scope);
       for (const Segment& tensor : scope.excluded) {
         for_each(exec, tensor.size(), SendTensor<T>{p, state, k, tensor.begin, out});

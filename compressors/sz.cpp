@@ -53,14 +53,17 @@ inline void validate(const SzOptions& o, Problems& problems) { validate_absolute
 namespace FL_DEVICE_NS {
 namespace {
 
-// The largest number determines the range of levels, and inputs that are not finite have none.
+// The largest number determines the range of levels. A number that another thread has changed since gets the nearest one in the range.
 template <class T>
 struct NearestOfGrid {
   using Map = std::integral_constant<LevelMap, LevelMap::linear>;
-  double inverse;
+  double inverse, largest;
   static constexpr bool kHasChance = false;
   FL_HD std::int32_t operator()(T p, T, std::uint32_t, std::size_t) const {
-    return static_cast<std::int32_t>(rint(inverse * static_cast<double>(p)));
+    double q = rint(inverse * static_cast<double>(p));
+    q = q < largest ? q : largest;  // NaN becomes the largest
+    q = q > -largest ? q : -largest;
+    return static_cast<std::int32_t>(q);
   }
 };
 
@@ -227,8 +230,8 @@ class Sz final : public ErrorBounded<T> {
     const double inverse = 1 / grid.unit, largest = std::rint(inverse * most);
     if (largest == 0) return send_nothing(exec, input, scope, state, messages);
     const auto top = static_cast<std::int32_t>(largest);
-    quantize_rows(exec, input, scope, symmetric_levels(grid, top), width_of(top), static_cast<const T*>(nullptr), NearestOfGrid<T>{inverse},
-                  std::span<const RandomStream>{}, state, messages);
+    quantize_rows(exec, input, scope, symmetric_levels(grid, top), width_of(top), static_cast<const T*>(nullptr),
+                  NearestOfGrid<T>{inverse, largest}, std::span<const RandomStream>{}, state, messages);
     if (predictor_ != LorenzoPredictor::none) write_code(exec, scope, grid, top, *messages[0]);
   }
 

@@ -143,7 +143,13 @@ struct TransformGroup {
   L* level;
   BlockGrid grid;
   double inverse;  // 1 / h
-  [[nodiscard]] FL_HD L level_of(double y) const { return static_cast<L>(static_cast<std::int32_t>(rint(y * inverse))); }
+  double largest;  // of a level; only numbers that another thread has changed have larger ones
+  [[nodiscard]] FL_HD L level_of(double y) const {
+    double q = rint(y * inverse);
+    q = q < largest ? q : largest;  // NaN becomes the largest
+    q = q > -largest ? q : -largest;
+    return static_cast<L>(static_cast<std::int32_t>(q));
+  }
 
   FL_HD void operator()(std::size_t index) const {
     visit_group<kHeight>(
@@ -285,8 +291,9 @@ class Zfp final : public ErrorBounded<T> {
     Payload<T>& message = *messages[0];
     Payload<T>& code = message.code();
     // A coefficient is at most twice the largest number of its line, and four times the one of its square.
-    open_levels(code, num_compressed(scope), width_of(static_cast<std::int64_t>(4 * most / step_of(bound, kLineGain * kLineGain)) + 1));
-    write_levels(exec, input, scope, bound, code);
+    const double largest = std::floor(4 * most / step_of(bound, kLineGain * kLineGain)) + 1;
+    open_levels(code, num_compressed(scope), width_of(static_cast<std::int64_t>(largest)));
+    write_levels(exec, input, scope, bound, largest, code);
     const std::int32_t top = largest_level(exec, code);
     if (top == 0) {
       message.clear(message.length);
@@ -308,7 +315,7 @@ class Zfp final : public ErrorBounded<T> {
   // The steps of lines. Steps of squares follow from the same bound.
   [[nodiscard]] static LevelFormat level_format(double bound) { return {.unit = step_of(bound, kLineGain), .has_scale = false}; }
 
-  void write_levels(const Exec& exec, const Affine<T>& input, const Scope& scope, double bound, Payload<T>& code) const {
+  void write_levels(const Exec& exec, const Affine<T>& input, const Scope& scope, double bound, double largest, Payload<T>& code) const {
     with_level_type(code.level_width, [&]<class L>(L) {
       L* level = code.template levels<L>();
       for (const Segment& segment : scope.segments) {
@@ -318,9 +325,9 @@ class Zfp final : public ErrorBounded<T> {
           const std::size_t count = grid.rows * grid.cols;
           const T* p = numbers_of(exec, input, segment.begin + offset, count, frame);
           if (is_square(segment))
-            for_each(exec, grid.groups(kSide), TransformGroup<T, L, kSide>{p, level + offset, grid, inverse});
+            for_each(exec, grid.groups(kSide), TransformGroup<T, L, kSide>{p, level + offset, grid, inverse, largest});
           else
-            for_each(exec, grid.groups(1), TransformGroup<T, L, 1>{p, level + offset, grid, inverse});
+            for_each(exec, grid.groups(1), TransformGroup<T, L, 1>{p, level + offset, grid, inverse, largest});
         });
         level += segment.size();
       }

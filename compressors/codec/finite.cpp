@@ -200,7 +200,8 @@ T largest_magnitude(const T* v, std::size_t n) {
 template <class T>
 std::optional<std::size_t> first_not_finite(const T* v, std::size_t n) {
   if (largest_magnitude(v, n) < kInfinity<T>) return std::nullopt;
-  return static_cast<std::size_t>(std::find_if(v, v + n, [](T x) { return !std::isfinite(x); }) - v);
+  const auto first = static_cast<std::size_t>(std::find_if(v, v + n, [](T x) { return !std::isfinite(x); }) - v);
+  return first < n ? std::optional(first) : std::nullopt;
 }
 
 template <class T>

@@ -23,12 +23,13 @@ std::vector<Shard> PythonPartitioner::split(const PartitionRequest& request) con
     facts["groups"] = request.group.empty() ? nb::none() : groups;
     std::vector<Shard> found;
     for (const nb::handle rows : object_.call("_split", facts)) {
-      const auto numbers = nb::cast<nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(rows);
-      for (std::size_t i = 0; i < numbers.shape(0); ++i)
-        if (numbers(i) < 0 || static_cast<std::size_t>(numbers(i)) >= request.num_rows)
-          throw ConfigError(kind_ + " gives row " + std::to_string(numbers(i)) + " to client " + std::to_string(found.size()) +
-                            "; there are " + std::to_string(request.num_rows) + ", from 0");
-      found.emplace_back(numbers.data(), numbers.data() + numbers.shape(0));
+      const auto array = nb::cast<nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(rows);
+      const std::vector<std::int64_t> numbers(array.data(), array.data() + array.shape(0));  // checked as they are then used
+      for (const std::int64_t row : numbers)
+        if (row < 0 || static_cast<std::size_t>(row) >= request.num_rows)
+          throw ConfigError(kind_ + " gives row " + std::to_string(row) + " to client " + std::to_string(found.size()) + "; there are " +
+                            std::to_string(request.num_rows) + ", from 0");
+      found.emplace_back(numbers.begin(), numbers.end());
     }
     return found;
   });
@@ -89,6 +90,10 @@ Dataset<T> PythonData<T>::dataset_of(const nb::object& arrays) const {
   if (data.num_classes > 0) {
     const auto classes = nb::cast<nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(labels);
     data.label.assign(classes.data(), classes.data() + classes.shape(0));
+    for (const std::int32_t label : data.label)
+      if (label < 0 || static_cast<std::size_t>(label) >= data.num_classes)
+        throw ConfigError(kind_ + " has the class " + std::to_string(label) + " of " + std::to_string(data.num_classes) +
+                          ", from 0; its arrays changed while they were read");
   } else {
     const auto targets = nb::cast<nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(labels);
     data.target.assign(targets.data(), targets.data() + targets.shape(0));

@@ -27,7 +27,8 @@ void require_finite(std::span<const T> vector, const char* what) {
   }
   if (all) return;
   std::size_t first = 0;
-  while (std::isfinite(vector[first])) ++first;
+  while (first < vector.size() && std::isfinite(vector[first])) ++first;
+  if (first == vector.size()) throw Error(std::string(what) + " was not finite, and another thread has written to it since");
   throw Error(std::string(what) + " is not finite at place " + std::to_string(first));
 }
 

@@ -5,6 +5,8 @@ import os
 import re
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -248,6 +250,31 @@ def test_an_overflow_empties_the_memory():
 def test_a_scope_inside_another_compressor_is_refused():
     with pytest.raises(ValueError, match="whose scope counts"):
         fedbits.Induced(biased=fedbits.TopK(k=4, scope="tensor"), unbiased=fedbits.Natural())
+
+
+@pytest.mark.parametrize("operator", [fedbits.TopK(k=1), fedbits.TopK(ratio=0.1), fedbits.Qsparse(ratio=0.1), fedbits.SketchML(), fedbits.SZ()])
+def test_a_thread_that_writes_to_the_array_does_no_harm(operator):
+    array, numbers = np.ones(3000, np.float32), RANDOM.standard_normal(3000).astype(np.float32)
+    is_over = threading.Event()
+
+    def write():
+        while not is_over.is_set():
+            for other in (numbers, np.nan, 1, numbers[::-1]):
+                array[:] = other
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        end = time.monotonic() + 0.5
+        while time.monotonic() < end:
+            for check in (True, False):
+                try:
+                    assert operator.compress(array, check=check).bits > 0
+                except fedbits.Error:
+                    pass
+    finally:
+        is_over.set()
+        writer.join()
 
 
 def test_threads_that_share_a_compressor_take_turns():

@@ -1,5 +1,6 @@
 // The entry of largest magnitude, the lowest index among equals, in the same pass that evaluates the input and writes the state: top-1 of
-// a small vector is then as fast as reading and writing it.
+// a small vector is then as fast as reading and writing it. If another thread overwrites that entry before its place is searched, the place
+// is some other one of the segment.
 #pragma once
 
 #include <cstddef>
@@ -77,13 +78,14 @@ template <int Terms, bool UnitFirst, class T>
   const __m512i others = L::spread_key(~Key<T>{0});
   const __m512i groups =
       join_lanes<T>(L::choose(L::key_equal(best, largest), others, where), [](__m512i a, __m512i b) { return L::smaller(a, b); });
-  std::size_t at = static_cast<std::size_t>(L::first(groups)) * kGroup;
-  for (;; at += kWidth) {
+  const std::size_t first = static_cast<std::size_t>(L::first(groups)) * kGroup;
+  for (std::size_t at = first; at < n; at += kWidth) {
     const Mask lanes = first_lanes<T>(n - at);
     const auto p = state != nullptr ? L::load(lanes, state + at) : input.at(at, lanes);
     const Mask hit = L::key_equal(L::keys(p), largest);
     if (hit != 0) return at + static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(hit)));
   }
+  return first;
 }
 #else
 template <int, bool, class T>
@@ -99,7 +101,7 @@ template <int, bool, class T>
     if (largest <= best) continue;
     best = largest;
     std::size_t j = 0;
-    while (magnitude_key(p[j]) != best) ++j;
+    while (j + 1 < count && magnitude_key(p[j]) != best) ++j;
     where = first + j;
   }
   return where;

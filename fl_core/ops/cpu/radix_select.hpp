@@ -1,4 +1,7 @@
 // The k-th largest of n magnitudes, by narrowing the range of its key a digit at a time. Work is linear in n, whatever the data.
+//
+// Histograms may count numbers that another thread changes from pass to pass (an array of the caller). The result then means nothing, but
+// the search ends. kth_largest_key() needs numbers that stay as they are, because what it counts in one pass it copies in the next one.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +50,8 @@ class DigitHistogram {
     }
   }
 
-  // The digit that holds the wanted key.
+  // The digit that holds the wanted key. If fewer keys than its rank lie in the range, because the numbers have changed since an earlier
+  // pass, returns the range's smallest key with bits = 0, as if it were found.
   template <class T>
   [[nodiscard]] KeyRange<T> narrow(KeyRange<T> range) const {
     for (std::size_t d = kOutside; d-- > 0;) {
@@ -56,7 +60,7 @@ class DigitHistogram {
       if (here >= range.rank) return {range.low + (static_cast<Key<T>>(d) << shift_of(range)), shift_of(range), range.rank, here};
       range.rank -= here;
     }
-    return range;
+    return {.low = range.low, .bits = 0, .rank = 1, .inside = 0};
   }
 
  private:
@@ -84,7 +88,7 @@ template <class Histogram, class T>
   return histogram.narrow(range);
 }
 
-// The k-th largest key among p[0..n-1], 1 <= k <= n. Takes workspace where n is above kFewKeys.
+// The k-th largest key among p[0..n-1], 1 <= k <= n, which nobody changes meanwhile. Takes workspace where n is above kFewKeys.
 inline constexpr std::size_t kFewKeys = 64, kSmallHistogram = 8192;
 template <class T>
 [[nodiscard]] inline Key<T> kth_largest_key(const T* p, std::size_t n, std::size_t k, Workspace* workspace) {

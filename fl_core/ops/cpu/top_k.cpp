@@ -58,13 +58,15 @@ class SegmentTopK {
     pass_.evaluated = true;
   }
 
-  // A segment of one tile whose k is not small: its k-th key is found in L1.
+  // A segment of one tile whose k is not small: its k-th key is found in L1, in a copy that nobody else changes.
   void emit_tile() {
     Key<T> key = 0;
     std::size_t above = 0;
     for_tiles([&](const T* p, std::size_t, std::size_t count) {
-      key = kth_largest_key(p, count, k_, workspace_);
-      for (std::size_t j = 0; j < count; ++j) above += magnitude_key(p[j]) > key;
+      alignas(64) T own[kTile];
+      std::copy_n(p, count, own);
+      key = kth_largest_key(own, count, k_, workspace_);
+      for (std::size_t j = 0; j < count; ++j) above += magnitude_key(own[j]) > key;
       return true;
     });
     emit(key, k_ - above);
@@ -159,10 +161,11 @@ class SegmentTopK {
     });
   }
 
-  // Keeps k of the candidates in place and restores the state of the others.
+  // Keeps k of the candidates in place and restores the state of the others. There are fewer than k only if another thread has changed the
+  // numbers since their bound was found.
   void finish() {
     const std::size_t candidates = writer_.count() - first_;
-    if (candidates == k_) return;
+    if (candidates <= k_) return;
     std::uint32_t* index = writer_.index() + first_;
     T* value = writer_.value() + first_;
     const Key<T> key = kth_largest_key(value, candidates, k_, workspace_);

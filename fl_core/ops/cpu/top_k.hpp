@@ -5,6 +5,7 @@
 //   2. one fused pass: evaluate the input into the state row, collect the candidates that reach the bound
 //   3. among the candidates, usually 1.1 k of them: the k-th magnitude by radix selection, ties by index; the others' state is restored
 // The bound decides only how much work is done, never what is selected. Order: by |p| as a number, NaN above infinity.
+// If another thread changes the numbers meanwhile, other entries of the segment may be selected, and more or fewer than k.
 #pragma once
 
 #include <cstdint>
