@@ -7,19 +7,16 @@
 #include <numeric>
 #include <set>
 
+#include "fl_core/ops/norms.hpp"
 #include "fl_core/round/own_statistics.hpp"
 #include "net/raw_values.hpp"
+#include "net/reported_norms.hpp"
 
 namespace fl::net {
 
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-
-template <class U>
-bool all_finite(std::span<const U> values) {
-  return std::ranges::all_of(values, [](U value) { return std::isfinite(value); });
-}
 
 // Copies the payload, whose length fits, to `values`.
 template <class U>
@@ -29,13 +26,15 @@ void copy_payload(const Frame& frame, std::span<U> values) {
   reader.finish();
 }
 
+// Returns whether sums of such answers over all clients are finite.
 template <class T>
 bool is_finite_answer(MeasuredKind kind, const Frame& frame) {
   if (kind == MeasuredKind::correct) return true;
-  if (kind != MeasuredKind::gradients) return std::isfinite(frame.header.partial_sums().sum());
-  std::vector<T> gradient(frame.payload.size() / sizeof(T));
+  const std::size_t P = frame.payload.size() / sizeof(T);
+  if (kind != MeasuredKind::gradients) return std::abs(frame.header.partial_sums().sum()) <= most_reported<double>(1);
+  std::vector<T> gradient(P);
   copy_payload(frame, std::span(gradient));
-  return all_finite(std::span<const T>(gradient));
+  return sum_of_squares(gradient.data(), P) <= most_reported<T>(P);
 }
 
 }  // namespace
@@ -126,7 +125,13 @@ std::string MeasuredSums<T>::fault_of(const Order& order, const Frame& frame, st
     return "its sums have " + std::to_string(frame.payload.size()) + " bytes, not " + std::to_string(payload);
   if (order.kind == MeasuredKind::correct && sums.correct() > problem_.own_labels(client))
     return "it counts more labels than its rows have";
-  if (order.kind == MeasuredKind::distances && sums.sum() < 0) return "its squared distance is negative";
+  if (order.kind != MeasuredKind::distances) return {};
+  if (sums.sum() < 0) return "its squared distance is negative";
+  const double distance = std::sqrt(sums.sum()), own = gradient_length_[client];
+  const double mean = std::sqrt(sum_of_squares(order.mean.data(), order.mean.size()));
+  const auto is_possible = [this](double a, double b, double c) { return is_possible_sum<T>(a, b, c, run_.P); };
+  if (!is_possible(distance, own, mean) || !is_possible(own, distance, mean) || !is_possible(mean, distance, own))
+    return "its squared distance contradicts its gradient";
   return {};
 }
 
@@ -141,7 +146,7 @@ void MeasuredSums<T>::leave_out_odd_ones(const Order& order, std::vector<std::op
   if (odd.empty() || 2 * odd.size() >= answers.size() || test_rows_tell_of_divergence(order.model)) return;
   for (const std::size_t i : odd) {
     answers[i].reset();
-    hub_.leave_out(order.first + static_cast<std::uint32_t>(i), round_, "its sums are not finite");
+    hub_.leave_out(order.first + static_cast<std::uint32_t>(i), round_, "its sums are not finite, or too large");
   }
 }
 
@@ -187,6 +192,7 @@ void MeasuredSums<T>::read_gradients(std::span<const T> x, std::uint32_t first, 
       copy_payload(*answers[k], row);
     else
       std::ranges::fill(row, std::numeric_limits<T>::quiet_NaN());
+    gradient_length_[first + k] = std::sqrt(sum_of_squares(row.data(), row.size()));
   }
 }
 
@@ -204,7 +210,7 @@ std::string read_statistics_move(const Frame& frame, std::span<double> move) {
   if (frame.payload.size() != move.size_bytes())
     return "the moves of its statistics have " + std::to_string(frame.payload.size()) + " bytes, not " + std::to_string(move.size_bytes());
   copy_payload(frame, move);
-  if (all_finite(std::span<const double>(move))) return {};
+  if (std::ranges::all_of(move, [](double value) { return std::abs(value) <= most_reported<double>(1); })) return {};
   std::ranges::fill(move, 0.0);
   return "the moves of its statistics are not finite";
 }

@@ -31,7 +31,8 @@ class MeasuredSums final : public ClientSums<T> {
         pool_(request.pool),
         goes_on_(std::move(goes_on)),
         begin_(std::move(begin)),
-        traffic_(traffic) {}
+        traffic_(traffic),
+        gradient_length_(request.run.num_clients, std::numeric_limits<double>::quiet_NaN()) {}
 
   [[nodiscard]] std::vector<double> losses(std::span<const T> x) override;
   [[nodiscard]] std::vector<double> correct(std::span<const T> x) override;
@@ -66,6 +67,7 @@ class MeasuredSums final : public ClientSums<T> {
   std::function<bool()> goes_on_;
   std::function<std::uint32_t()> begin_;
   Traffic& traffic_;
+  std::vector<double> gradient_length_;       // [N] |g_i| at the model of the last order of gradients; NaN = not known
   std::uint32_t last_order_ = 0, round_ = 1;  // `round_`: that was played last, 1 before the first one
   bool is_complete_ = true;
 };

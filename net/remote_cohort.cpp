@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "fl_core/ops/norms.hpp"
 #include "fl_core/ops/scaled_sums.hpp"
 #include "net/kept_rounds.hpp"
 #include "net/measured_sums.hpp"
@@ -192,23 +193,22 @@ void RemoteCohort<T>::skip_round(std::uint32_t round) {
 }
 
 template <class T>
-std::span<const ClientMessage<T>> RemoteCohort<T>::exchange(const RoundView<T>&, int phase) {
+std::span<const ClientMessage<T>> RemoteCohort<T>::exchange(const RoundView<T>& round, int phase) {
   if (open_.awaited_phase != phase) expect_phase(phase);
-  take_messages(hub_.collect(wait_until_stage(phase + 1), goes_on_), phase);
+  take_messages(round, hub_.collect(wait_until_stage(phase + 1), goes_on_), phase);
   return received_.messages;
 }
 
 // A client's message counts in no phase after the first one in which it is absent or refused.
 template <class T>
-void RemoteCohort<T>::take_messages(Answers answers, int phase) {
+void RemoteCohort<T>::take_messages(const RoundView<T>& round, Answers answers, int phase) {
   const std::size_t M = open_.cohort.size();
   const bool has_moves = asks_for_moves(phase);
   const bool has_norms = answers.frames.size() > (has_moves ? 2 * M : M);
   const std::size_t groups = 1 + (has_norms ? 1 : 0) + (has_moves ? 1 : 0);
   received_.frames = std::move(answers.frames);
   received_.messages.assign(M, {});
-  if (has_norms) received_.norms.assign(M, {});
-  if (has_norms) received_.operator_errors.assign(M, {});
+  std::vector<StatedNorms> norms(has_norms ? M : 0);
   if (has_moves) received_.moves.assign(M, std::vector<double>(num_statistics(request_.run.statistics)));
   for (std::size_t i = 0; i < M; ++i) {
     bool has_arrived = true;
@@ -218,7 +218,7 @@ void RemoteCohort<T>::take_messages(Answers answers, int phase) {
     traffic_.up_bytes += received_.frames[i].payload.size();
     if (open_.is_out[i] == 0) {
       std::string why = read_update(received_.frames[i], message);
-      if (why.empty() && has_norms) why = read_norms(received_.frames[M + i], i);
+      if (why.empty() && has_norms) why = read_norms(received_.frames[M + i], norms[i]);
       if (!why.empty()) refuse(static_cast<std::uint32_t>(i), why);
       if (message.refused) open_.is_out[i] = 1;
       if (has_moves && open_.is_out[i] == 0) read_move((groups - 1) * M, i);
@@ -227,6 +227,20 @@ void RemoteCohort<T>::take_messages(Answers answers, int phase) {
     }
     if (open_.is_out[i] != 0)
       message = {.client = open_.cohort[i], .is_counted = false, .refused = true, .is_absent = open_.is_absent[i] != 0, .encoded = {}};
+  }
+  if (has_norms) take_norms(round, phase, std::move(norms));
+}
+
+// Keeps the norms that are believed. Those that are not cost the peer nothing: a model that has diverged may be the reason.
+template <class T>
+void RemoteCohort<T>::take_norms(const RoundView<T>& round, int phase, std::vector<StatedNorms> norms) {
+  const std::vector<std::string> why = ReportedNorms<T>(request_).leave_out(round, phase, received_.messages, norms);
+  received_.norms.clear();
+  received_.operator_errors.clear();
+  for (std::size_t i = 0; i < norms.size(); ++i) {
+    received_.norms.push_back(norms[i].measures);
+    received_.operator_errors.push_back(norms[i].operator_error);
+    if (!why[i].empty()) hub_.leave_out(open_.cohort[i], open_.round, why[i]);
   }
 }
 
@@ -286,12 +300,12 @@ void RemoteCohort<T>::move_to_refused(std::size_t position) {
 
 // A norm is NaN where the method has none.
 template <class T>
-std::string RemoteCohort<T>::read_norms(const Frame& frame, std::size_t position) {
-  const wire::Norms& norms = frame.header.norms();
-  if (norms.values_size() != 6) return "the norms of a message are six numbers";
-  if (std::ranges::any_of(norms.values(), [](double value) { return value < 0; })) return "its norms are negative";
-  received_.norms[position] = {norms.values(0), norms.values(1), norms.values(2), norms.values(3)};
-  received_.operator_errors[position] = {norms.values(4), norms.values(5)};
+std::string RemoteCohort<T>::read_norms(const Frame& frame, StatedNorms& norms) const {
+  const wire::Norms& sent = frame.header.norms();
+  if (sent.values_size() != 6) return "the norms of a message are six numbers";
+  if (std::ranges::any_of(sent.values(), [](double value) { return value < 0; })) return "its norms are negative";
+  norms.measures = {sent.values(0), sent.values(1), sent.values(2), sent.values(3)};
+  norms.operator_error = {sent.values(4), sent.values(5)};
   return {};
 }
 
@@ -383,7 +397,8 @@ std::string RemoteCohort<T>::read_memory(const Frame& frame, std::vector<T>& mem
     return std::string("its memory cannot be read: ") + error.what();
   }
   const bool is_finite = std::ranges::all_of(memory, [](T value) { return std::isfinite(value); });
-  return is_finite ? "" : "its memory is not finite";
+  if (!is_finite) return "its memory is not finite";
+  return sum_of_squares(memory.data(), memory.size()) <= most_reported<T>(memory.size()) ? "" : "its memory is too large";
 }
 
 // Waits until peers have the state of the last round on their disks. Where no client may be absent, that includes peers that have left:

@@ -11,6 +11,7 @@
 
 #include "net/error_mirror.hpp"
 #include "net/peer_hub.hpp"
+#include "net/reported_norms.hpp"
 #include "net/traffic.hpp"
 
 namespace fl::net {
@@ -95,13 +96,14 @@ class RemoteCohort final : public CohortRunner<T> {
   [[nodiscard]] bool asks_for_memory() const { return rule_.replaces() || mirror_ != nullptr; }
   [[nodiscard]] PeerHub::Wait wait_until_stage(int stage) const;
   void expect_phase(int phase);
-  void take_messages(Answers answers, int phase);
+  void take_messages(const RoundView<T>& round, Answers answers, int phase);
   void move_to_refused(std::size_t position);
   [[nodiscard]] double most_work(std::uint32_t client) const;
   // Returns why a frame is no message, or "".
   [[nodiscard]] std::string read_update(const Frame& frame, ClientMessage<T>& message) const;
-  // Returns why a frame is no list of norms, or "".
-  [[nodiscard]] std::string read_norms(const Frame& frame, std::size_t position);
+  // Reads the norms of a message. Returns why a frame is no list of norms, or "".
+  [[nodiscard]] std::string read_norms(const Frame& frame, StatedNorms& norms) const;
+  void take_norms(const RoundView<T>& round, int phase, std::vector<StatedNorms> norms);
   void collect_memories();
   void wait_for_acknowledgements();
   [[nodiscard]] std::string read_memory(const Frame& frame, std::vector<T>& memory) const;

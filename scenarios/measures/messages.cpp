@@ -59,8 +59,8 @@ class Messages final : public Measure<T> {
     double error = 0, input = 0, compensated = 0, compression = 0, kappa = 0, delta = 1, omega = 0;
     std::size_t count = 0;
     for (std::size_t i = 0; i < view.messages.size(); ++i) {
-      if (view.delivered[i] == 0) continue;
       const ClientMeasures& m = view.messages[i];
+      if (view.delivered[i] == 0 || m.compensated < 0) continue;  // did not arrive, or is left out
       ++count;
       error += m.error;
       input += m.input;

@@ -32,6 +32,8 @@ enum class Fault {
 
 // Decides about a frame, from its header.
 using Faults = std::function<Fault(const net::wire::Header&)>;
+// Changes the header of an answer. Returns whether it did.
+using Forgery = std::function<bool(net::wire::Header&)>;
 
 // A peer that keeps its clients while its connection comes and goes.
 class FaultyPeer {
@@ -40,6 +42,7 @@ class FaultyPeer {
       : port_(port), clients_text_(std::move(clients)), faults_(std::move(faults)), is_over_(is_over) {}
 
   std::chrono::milliseconds pause_before_reconnect{1};
+  Forgery forge;
 
   // Plays until the run ends.
   void play() {
@@ -74,8 +77,10 @@ class FaultyPeer {
     }
   }
 
-  static void send(RawPeer& peer, const net::OutgoingFrame& frame) {
-    peer.write(frame.head);
+  void send(RawPeer& peer, const net::OutgoingFrame& frame) const {
+    net::wire::Header header = net::parse_header(std::span(frame.head).subspan(net::kPrefixBytes));
+    const bool is_forged = forge && forge(header);
+    peer.write(is_forged ? net::make_frame(header, frame.payload).head : frame.head);
     for (const auto& piece : frame.payload) peer.write(*piece);
   }
 
@@ -167,6 +172,7 @@ struct PeerPlan {
   std::string clients;
   Faults faults = [](const net::wire::Header&) { return Fault::none; };
   std::chrono::milliseconds pause_before_reconnect{1};
+  Forgery forge = {};
 };
 
 // Plays the scenario with these peers. `also` runs in a thread of its own with the port of the server. With `known` the server has no
@@ -184,6 +190,7 @@ inline PresenceRun run_with_presence(const std::string& text, const net::Presenc
       threads.emplace_back([&, i, port = hub.port()] {
         FaultyPeer peer(port, plans[i].clients, plans[i].faults, is_over);
         peer.pause_before_reconnect = plans[i].pause_before_reconnect;
+        peer.forge = plans[i].forge;
         try {
           peer.play();
           run.peer_errors[i] = peer.goodbye();
