@@ -64,7 +64,7 @@ void add_labels(std::vector<std::string>& row, const GridCell& cell, const GridC
   bool same = above != nullptr;
   for (std::size_t axis = 0; axis < cell.labels.size(); ++axis) {
     same = same && axis + 1 < cell.labels.size() && above->labels[axis] == cell.labels[axis];
-    row.push_back(same ? "" : one_line(cell.labels[axis]));
+    row.push_back(same ? "" : shown_label(cell.labels[axis]));
   }
 }
 
@@ -84,7 +84,7 @@ std::string contracts_note(const std::vector<RunRecord>& records) {
     const std::string broken = broken_text(cell.runs);
     if (broken.empty()) continue;
     for (std::size_t axis = 0; axis < grid.keys.size(); ++axis)
-      text += one_line(grid.keys[axis]) + "=" + one_line(cell.labels[axis]) + "  ";
+      text += one_line(grid.keys[axis]) + "=" + shown_label(cell.labels[axis]) + "  ";
     text += broken + "\n";
   }
   return text;

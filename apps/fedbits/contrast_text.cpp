@@ -16,7 +16,7 @@ std::string interval_of(double low, double high) {
 std::string p_text(std::size_t count, double p) { return count > 1 ? short_text(p) : "-"; }
 
 std::string with_class(const std::string& label, const std::string& name) {
-  return one_line(name.empty() ? label : label + " (" + name + ")");
+  return name.empty() ? shown_label(label) : shown_label(label) + " (" + one_line(name) + ")";
 }
 
 std::string axis_text(const Contrasts& contrasts) {
@@ -30,7 +30,7 @@ std::string axis_text(const Contrasts& contrasts) {
 
 std::string levels_text(const Contrasts& contrasts) {
   std::string text;
-  for (const std::string& level : contrasts.levels) text += (text.empty() ? "" : ", ") + level;
+  for (const std::string& level : contrasts.levels) text += (text.empty() ? "" : ", ") + shown_label(level);
   return text;
 }
 
@@ -40,7 +40,7 @@ std::string slope_verdict(const SlopeContrast& slope) {
 }
 
 std::vector<std::string> names_of(const Contrasts& contrasts, std::size_t group, std::size_t pair) {
-  return {one_line(contrasts.groups[group]), with_class(contrasts.pairs[pair].a, contrasts.classes[0]),
+  return {shown_label(contrasts.groups[group]), with_class(contrasts.pairs[pair].a, contrasts.classes[0]),
           with_class(contrasts.pairs[pair].b, contrasts.classes[1])};
 }
 
@@ -85,7 +85,7 @@ Table slope_differences_table(const Contrasts& contrasts) {
   for (const SlopeDifference& one : contrasts.slope_differences) {
     const SlopeContrast& slope = one.contrast;
     std::vector<std::string> row = names_of(contrasts, slope.group, slope.pair);
-    row.insert(row.begin() + 1, one_line(contrasts.groups[one.other_group]));
+    row.insert(row.begin() + 1, shown_label(contrasts.groups[one.other_group]));
     const std::size_t n = slope.slopes.size();
     for (const std::string& text :
          {std::to_string(n), short_text(slope.slope.mean), interval_of(slope.slope.student.low, slope.slope.student.high),
@@ -125,7 +125,7 @@ Table margins_table(const Contrasts& contrasts) {
 void print_contrasts(const Study& study, std::size_t measure, Against against, const Contrasts& contrasts, std::ostream& out) {
   out << "contrasts: slope of " << (contrasts.is_log_ratio ? "log(A / B)" : "A - B") << " of " << study.measures[measure] << " at equal "
       << to_string(against) << " over " << axis_text(contrasts)
-      << "\nlevels from the least to the most heterogeneous: " << one_line(levels_text(contrasts)) << "; one slope per seed; a family of "
+      << "\nlevels from the least to the most heterogeneous: " << levels_text(contrasts) << "; one slope per seed; a family of "
       << contrasts.slopes.size() << " (Holm), decided by the " << (contrasts.test == SlopeTest::student ? "t test" : "sign-flip test")
       << "\ncapped: values of diverged runs, and worse values than the initial model's, which count as that (accuracies: as chance)\n\n";
   print(slopes_table(contrasts), out);
@@ -138,7 +138,7 @@ void print_contrasts(const Study& study, std::size_t measure, Against against, c
   }
   if (!contrasts.margin) return;
   out << "non-inferiority of A by a margin of " << contrasts.margin->text << " in " << study.measures[measure] << " at equal "
-      << to_string(against) << ", level " << one_line(contrasts.levels.back())
+      << to_string(against) << ", level " << shown_label(contrasts.levels.back())
       << "\none-sided tests at 2.5%, superiority after non-inferiority; adjusted over " << contrasts.margins.size() << " chains\n\n";
   print(margins_table(contrasts), out);
   out << '\n';

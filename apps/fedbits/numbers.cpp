@@ -97,4 +97,13 @@ std::string one_line(std::string text) {
   return text;
 }
 
+std::string shown_label(const std::string& label) {
+  const std::string line = one_line(label);
+  const std::size_t width = display_width(line);
+  if (width <= kMostLabelColumns) return line;
+  constexpr std::size_t kEllipsis = 3, kHead = (kMostLabelColumns - kEllipsis) / 2, kTail = kMostLabelColumns - kEllipsis - kHead;
+  const std::string before_tail = clip(line, width - kTail);
+  return clip(line, kHead) + "..." + line.substr(before_tail.size());
+}
+
 }  // namespace fl

@@ -31,4 +31,9 @@ void append_exact(std::string& text, double value);  // appends exact_text(value
 // Returns the text on a single line: control characters become spaces.
 [[nodiscard]] std::string one_line(std::string text);
 
+// Returns the label of an axis, or several, as tables and lines show it: on a single line, of at most kMostLabelColumns columns. The middle
+// of a longer one is replaced by "...". Files (export, --json, the report's page) have the whole label.
+inline constexpr std::size_t kMostLabelColumns = 80;
+[[nodiscard]] std::string shown_label(const std::string& label);
+
 }  // namespace fl

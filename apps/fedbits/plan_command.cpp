@@ -41,7 +41,7 @@ struct PlanArguments {
 
 std::vector<std::string> row_of(const Combination& one, const Cell& cell, bool has_tuning) {
   std::vector<std::string> row;
-  for (const auto& [_, label] : cell.axis_labels) row.push_back(one_line(label));
+  for (const auto& [_, label] : cell.axis_labels) row.push_back(shown_label(label));
   if (has_tuning) row.insert(row.end(), {std::to_string(one.candidates), exact_text(one.tuning_runs)});
   row.push_back(std::to_string(one.seeds));
   if (!one.trial.failure.empty()) {

@@ -123,7 +123,7 @@ bool has_everything(const RunStore& store, const std::string& run, const ModelOu
 std::string title_of(const Cell& cell, std::size_t number, std::size_t count) {
   std::string title = cell.scenario.name;
   if (count > 1) title += " " + std::to_string(number) + "/" + std::to_string(count);
-  for (const auto& [_, label] : cell.axis_labels) title += "  " + label;
+  for (const auto& [_, label] : cell.axis_labels) title += "  " + shown_label(label);
   return title;
 }
 
@@ -133,11 +133,11 @@ std::string label_of_budget(const std::vector<Cell>& cells) {
   for (const Cell& cell : cells) {
     if (cell.budget_labels.empty()) continue;
     for (std::size_t a = 0; a < cell.axis_labels.size(); ++a)
-      if (cell.axis_labels[a] != cell.budget_labels[a]) text += (text.empty() ? "" : " + ") + cell.budget_labels[a].second;
+      if (cell.axis_labels[a] != cell.budget_labels[a]) text += (text.empty() ? "" : " + ") + shown_label(cell.budget_labels[a].second);
     if (!text.empty()) return text;
   }
   const auto budgeted = std::ranges::find_if(cells, [](const Cell& cell) { return !cell.budget_labels.empty(); });
-  return budgeted == cells.end() ? "" : budgeted->budget_labels.front().second;
+  return budgeted == cells.end() ? "" : shown_label(budgeted->budget_labels.front().second);
 }
 
 namespace {
@@ -148,7 +148,7 @@ std::string percent(double share) { return short_text(100 * share) + "%"; }
 // Returns "tuned  compressor.up=hard  local.learning_rate = 0.3  of 5 candidates".
 std::string text_of(const TunedOption& tuned) {
   std::string line = "tuned";
-  for (const auto& [key, label] : tuned.axis_labels) line += "  " + key + "=" + label;
+  for (const auto& [key, label] : tuned.axis_labels) line += "  " + key + "=" + shown_label(label);
   line += "  " + tuned.option + " = " + to_string(tuned.value);
   if (tuned.target_bits > 0)
     return line + "  sends " + human_bits(tuned.bits) + " for " + human_bits(tuned.target_bits) +

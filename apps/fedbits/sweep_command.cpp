@@ -67,7 +67,7 @@ void keep_shard(std::vector<Cell>& cells, const SweepShard& shard) {
 std::string describe(const Cell& cell, const std::vector<TunedOption>& found, const std::string& budget) {
   std::string line = cell.needs_tuning() ? "(when tuned)    " : to_hex(cell.hash);
   line += "  " + cell.scenario.name;
-  for (const auto& [key, label] : cell.axis_labels) line += "  " + key + "=" + label;
+  for (const auto& [key, label] : cell.axis_labels) line += "  " + key + "=" + shown_label(label);
   for (const std::size_t key : cell.tuned_keys) line += "  " + cell.tune->keys[key].key + "=tuned";
   if (cell.match) line += "  " + cell.match->option + "=tuned";
   if (cell.goes_to_budget) line += (cell.tune->at == TuneSettings::At::target ? "  ends=at the level of " : "  bits=those of ") + budget;

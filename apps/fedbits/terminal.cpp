@@ -162,7 +162,7 @@ std::string losses_text(const std::vector<ResolvedConstant>& constants) {
 
 std::string closing_line(const RunRecord& record, Hashes hashes) {
   std::string line = hashes == Hashes::shown ? "run " + record.run + "  " : "";
-  for (const AxisLabel& axis : record.axes) line += axis.key + "=" + one_line(axis.label) + "  ";
+  for (const AxisLabel& axis : record.axes) line += axis.key + "=" + shown_label(axis.label) + "  ";
   line += "seed=" + std::to_string(record.seed) + "  " + to_string(record.status) + "  rounds " + std::to_string(record.rounds);
   const RunRecord* one = &record;
   const std::string broken = broken_text({&one, 1});

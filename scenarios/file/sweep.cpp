@@ -9,6 +9,7 @@
 #include "scenarios/file/analysis_plan.hpp"
 #include "scenarios/file/axis_table.hpp"
 #include "scenarios/file/bit_search.hpp"
+#include "scenarios/file/combinations.hpp"
 #include "scenarios/file/early_checks.hpp"
 #include "scenarios/file/key_places.hpp"
 #include "scenarios/file/scenario_reader.hpp"
@@ -85,63 +86,11 @@ void refuse_large_seeds(const Sweep& sweep, const Seeds& seeds, ProblemList& pro
     problems.add(sweep.seeds_place, "sweep.seeds: the last seed must be at most " + std::to_string(last) + "; start from a smaller seed");
 }
 
-void identify(Cell& cell) {
-  cell.resolved_toml = to_toml(cell.scenario);
+void identify(Cell& cell, std::string resolved_toml) {
+  cell.resolved_toml = std::move(resolved_toml);
   cell.hash = hash_of_text(cell.resolved_toml);
 }
-
-// The table of the scenario in which an axis changes values; none where it changes which tables or keys there are.
-std::optional<std::string> table_of(const Axis& axis, const std::vector<std::string>& tables) {
-  if (std::ranges::any_of(axis.values, [](const AxisValue& value) { return value.node.holds_table(); })) return std::nullopt;
-  std::string longest;
-  for (const std::string& table : tables)
-    if (!table.empty() && holds(table, axis.key) && table.size() > longest.size()) longest = table;
-  if (longest == "compressor" || longest == "feedback") return std::nullopt;
-  return longest;
-}
-
-// Combinations differ in few tables: the others are read and written once, with the first combination.
-class Combinations {
- public:
-  explicit Combinations(const Sweep& sweep) : sweep_(sweep) {}
-
-  Scenario read(const Node& tree, ProblemList& problems) {
-    Scenario scenario;
-    if (first_) {
-      scenario = *first_;
-      read_tables(tree, changed_, scenario, problems);
-      return scenario;
-    }
-    scenario = read_scenario(tree, problems);
-    if (problems.empty()) keep(scenario);
-    return scenario;
-  }
-  void identify(Cell& cell) const {
-    if (!texts_) return fl::identify(cell);
-    cell.resolved_toml = texts_->text(cell.scenario, changed_);
-    cell.hash = hash_of_text(cell.resolved_toml);
-  }
-
- private:
-  void keep(const Scenario& scenario) {
-    changed_ = {"", "seeds"};
-    if (scenario.data.draws_test_rows()) changed_.insert("data");  // data.test_seed
-    const std::vector<std::string> tables = section_paths(scenario);
-    for (const Axis& axis : sweep_.axes) {
-      const std::optional<std::string> table = table_of(axis, tables);
-      if (!table) return;
-      for (const std::string& outer : tables)
-        if (outer == *table || (!outer.empty() && holds(outer, *table))) changed_.insert(outer);
-    }
-    first_ = scenario;
-    texts_.emplace(scenario);
-  }
-
-  const Sweep& sweep_;
-  std::set<std::string> changed_;
-  std::optional<Scenario> first_;
-  std::optional<ScenarioTexts> texts_;
-};
+void identify(Cell& cell) { identify(cell, to_toml(cell.scenario)); }
 
 void add_seeds(Cell cell, std::int64_t seeds, std::uint64_t test_seed, const Combinations& combinations, std::vector<Cell>& cells) {
   const Seeds first = cell.scenario.seeds;
@@ -153,7 +102,7 @@ void add_seeds(Cell cell, std::int64_t seeds, std::uint64_t test_seed, const Com
       cell.scenario.data.test_seed.reset();  // where it is the data seed, the text stays as it was written
       if (cell.scenario.seeds.data != test_seed) cell.scenario.data.test_seed = test_seed;
     }
-    combinations.identify(cell);
+    identify(cell, combinations.text_of(cell.scenario));
     cells.push_back(cell);
   }
 }
@@ -206,7 +155,7 @@ void add_combination(const Source& source, const Sweep& sweep, const std::vector
     if (!value.match_bits_of.empty()) cell.match = MatchBits{a, value.match_bits_of, axis.key + "." + value.match_key};
   }
   cell.places = std::make_shared<const KeyPlaces>(source.root, std::move(chosen));
-  cell.scenario = combinations.read(tree, problems);
+  cell.scenario = combinations.read(tree, value_of, problems);
   early.check(cell.scenario, *cell.places, problems);
   refuse_large_seeds(sweep, cell.scenario.seeds, problems);
   const std::uint64_t test_seed = cells.empty() ? cell.scenario.seeds.data : cells.front().scenario.seeds.data;

@@ -29,6 +29,22 @@ TEST_F(SweepTest, StoresWhatRunStores) {
   EXPECT_EQ(exported("out"), exported("one"));
 }
 
+// A file chooses its labels. Tables and lines stay readable, and what an export holds is the whole label.
+TEST_F(SweepTest, ShowsTheEndsOfLongLabels) {
+  write_study(1, 4);
+  const std::string label = "a" + std::string(20000, 'x') + "b", shown = "a" + std::string(37, 'x') + "..." + std::string(38, 'x') + "b";
+  std::string text = read("study.toml");
+  const std::size_t at = text.find("label='hard'");
+  ASSERT_NE(at, std::string::npos) << text;
+  write("study.toml", text.replace(at, 12, "label='" + label + "'"));
+  for (const Outcome& outcome : {sweep({"--list"}), fedbits({"plan", "study.toml"}), sweep({"-v"}), fedbits({"report", "out", "--text"})}) {
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_LT(outcome.out.size() + outcome.err.size(), 10000u);
+    EXPECT_THAT(outcome.out, HasSubstr(shown));
+  }
+  EXPECT_THAT(exported("out"), HasSubstr(label));
+}
+
 TEST_F(SweepTest, ShowsAFinishedStudyAndDoesNotTouchIt) {
   write_study(2, 10);
   const Outcome first = sweep({});

@@ -75,5 +75,18 @@ TEST(Numbers, WidthsCountCodePoints) {
   EXPECT_EQ(one_line("a\nb\tc\x7f"), "a b c ");
 }
 
+TEST(Numbers, LongLabelsLoseTheirMiddle) {
+  EXPECT_EQ(shown_label("top-5%"), "top-5%");
+  const std::string longest(kMostLabelColumns, 'x');
+  EXPECT_EQ(shown_label(longest), longest);
+  const std::string text = shown_label("begin" + std::string(20000, 'x') + "end\n");
+  EXPECT_EQ(text.size(), kMostLabelColumns);
+  EXPECT_TRUE(text.starts_with("begin") && text.ends_with("end ") && text.find("x...x") != std::string::npos) << text;
+  std::string wide;
+  for (int i = 0; i < 100; ++i) wide += "\u00e9";  // two bytes each
+  EXPECT_EQ(display_width(shown_label(wide)), kMostLabelColumns);
+  EXPECT_EQ(shown_label(wide).size(), 2 * (kMostLabelColumns - 3) + 3);
+}
+
 }  // namespace
 }  // namespace fl

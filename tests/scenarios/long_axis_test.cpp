@@ -63,6 +63,34 @@ TEST_F(LongAxisTest, EachCombinationIsTheScenarioWithItsValues) {
   }
 }
 
+// Values that are tables bring other keys and other tables. The first combination of a sweep is read as a whole.
+TEST_F(LongAxisTest, EachCombinationOfTablesIsTheFirstOneOfItsOwnSweep) {
+  const std::vector<std::vector<LongAxis>> sweeps = {
+      {{"local.learning_rate", {"0.1", "0.2"}},
+       {"compressor.up",
+        {"{ label = \"a\", kind = \"identity\" }", "{ label = \"b\", kind = \"top_k\", ratio = 0.2 }",
+         "{ label = \"c\", kind = \"qsgd\" }"}},
+       {"seed", {"2", "4"}}},
+      {{"compressor.up", {"{ label = \"b\", kind = \"top_k\", ratio = 0.2 }", "{ label = \"d\", kind = \"random_k\", scaled = true }"}},
+       {"compressor.up.ratio", {"0.3", "0.4"}},
+       {"local", {"{ label = \"e\", kind = \"sgd\", steps = 3 }", "{ label = \"f\", kind = \"gradient\" }"}}}};
+  for (const std::vector<LongAxis>& axes : sweeps) {
+    const std::vector<Cell> cells = parse_cells(with_axes(axes), "f.toml");
+    for (std::size_t i = 0; i < cells.size(); i += 2) {
+      std::vector<LongAxis> own = axes;
+      std::size_t number = i / 2;
+      for (std::size_t a = axes.size(); a-- > 0; number /= axes[a].values.size())
+        own[a].values = {axes[a].values[number % axes[a].values.size()]};
+      const std::vector<Cell> alone = parse_cells(with_axes(own), "f.toml");
+      for (std::size_t seed = 0; seed < 2; ++seed) {
+        EXPECT_EQ(cells[i + seed].resolved_toml, to_toml(cells[i + seed].scenario));
+        EXPECT_EQ(cells[i + seed].resolved_toml, alone[seed].resolved_toml);
+        EXPECT_EQ(cells[i + seed].hash, alone[seed].hash);
+      }
+    }
+  }
+}
+
 // Problems of later values are those of the value, as without the others.
 TEST_F(LongAxisTest, LaterCombinationsAreCheckedAsTheFirstIs) {
   const std::vector<std::string> all = problems_of(with_axes({{"partition.kind", {"\"shuffled\"", "\"natral\""}}, {"rounds", {"3", "0"}}}));
