@@ -140,8 +140,8 @@ TEST(FalseSums, ThatOverflowTheRowAreLeftOut) {
   ASSERT_EQ(run.result.rows.size(), simulated.rows.size());
   EXPECT_GT(times_counted(run.counts, "its sums are not finite, or too large"), 4U);
   for (const RoundRow& row : run.result.rows) {
-    EXPECT_FALSE(std::isinf(row.train_loss)) << row.round;
-    EXPECT_FALSE(std::isinf(row.zeta_sq)) << row.round;
+    EXPECT_FALSE(std::abs(row.train_loss) > 1e6) << row.round << ": " << row.train_loss;
+    EXPECT_FALSE(row.zeta_sq > 1e6) << row.round << ": " << row.zeta_sq;
   }
 }
 
