@@ -266,9 +266,10 @@ int run_cells(const std::vector<Cell>& cells, const RunArguments& arguments, con
       records.push_back(run_cell(cells[i], title, arguments, plugins, play, machine.device, store, progress, {log, watch, i}));
     } catch (const Stopped&) {
       continue;  // those that have begun still end
-    } catch (const StoreError& error) {
-      spdlog::error("{}", error.what());
-      return 1;
+    } catch (const NotStoredError&) {
+      throw;
+    } catch (const StoreError& error) {  // of the model's file, after a run
+      throw NotStoredError(error.what());
     }
     const bool is_good = records.back().status == RunStatus::done;
     if (!arguments.quiet && (cells.size() == 1 || !is_good || arguments.verbose > 0))
