@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "apps/fedbits/numbers.hpp"
+#include "apps/fedbits/run_support.hpp"
 #include "fl_core/config/error.hpp"
 #include "scenarios/experiment/start_facts.hpp"
 #include "scenarios/sweep/cell_runner.hpp"
@@ -56,8 +57,8 @@ Suggestion suggest(SuggestArguments arguments) {
   const SuggestArguments& asked = suggestion.asked;
   if (!asked.rounds) return suggestion;
   CellRunner runner(DataCatalog(asked.data), {});
-  suggestion.measured =
-      measure_threshold(*cell, *unit, runner, static_cast<std::int64_t>(*asked.entries()), std::min(*asked.rounds, cell->scenario.rounds));
+  suggestion.measured = measure_threshold(*cell, *unit, runner, static_cast<std::int64_t>(*asked.entries()),
+                                          std::min(*asked.rounds, cell->scenario.rounds), [] { return caught_signal() == 0; });
   return suggestion;
 }
 

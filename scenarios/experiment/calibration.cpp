@@ -78,17 +78,18 @@ void Stopwatch::restart() {
 }
 double Stopwatch::seconds() const { return std::min(now_s(CLOCK_MONOTONIC) - clock_, now_s(CLOCK_PROCESS_CPUTIME_ID) - processor_); }
 
-// Plays rounds of one kind for about `seconds`, until at most `most` rounds are played in total. Returns the seconds per round. Rounds may
-// differ (a coin may make a client send everything), so each slice holds many rounds if time permits.
+// Plays rounds of one kind for about `seconds`, until at most `most` rounds are played in total or goes_on() says no. Returns the seconds
+// per round. Rounds may differ (a coin may make a client send everything), so each slice holds many rounds if time permits.
 template <class T>
-double Experiment<T>::seconds_per_round(const DueMeasures& due, double seconds, std::size_t most, std::vector<RoundBits>& played) {
-  const auto goes_on = [&] { return played.size() < most; };
+double Experiment<T>::seconds_per_round(const DueMeasures& due, double seconds, std::size_t most, const std::function<bool()>& goes_on,
+                                        std::vector<RoundBits>& played) {
+  const auto lasts = [&goes_on](const Stopwatch& watch, double most_s) { return watch.seconds() < most_s && (!goes_on || goes_on()); };
   std::vector<double> slices;
   const Stopwatch all;
-  while (goes_on() && (slices.empty() || all.seconds() < seconds)) {
+  while (played.size() < most && (slices.empty() || lasts(all, seconds))) {
     const Stopwatch slice;
     std::uint32_t rounds = 0;
-    for (; goes_on() && (rounds == 0 || slice.seconds() < seconds / kSlices); ++rounds) {
+    for (; played.size() < most && (rounds == 0 || lasts(slice, seconds / kSlices)); ++rounds) {
       const RoundRow row = play(static_cast<std::uint32_t>(played.size()) + 1, due);
       (void)why_diverged(row);
       played.push_back({row.bits_up, row.bits_down});
@@ -118,7 +119,7 @@ double Experiment<T>::seconds_of_rare_measures() {
 }
 
 template <class T>
-Calibration Experiment<T>::calibrate(double seconds) {
+Calibration Experiment<T>::calibrate(double seconds, const std::function<bool()>& goes_on) {
   const auto total = static_cast<std::size_t>(scenario_.rounds);
   Calibration found{.total_rounds = total};
   const std::array<KindOfRound, 4> kinds = kinds_of(total, scenario_.evaluate.every, measuring_.schedule.messages_every());
@@ -128,13 +129,13 @@ Calibration Experiment<T>::calibrate(double seconds) {
   (void)row_of_start();
   found.once_s = start.seconds();
   std::vector<RoundBits> played;
-  const double first_s = seconds_per_round(measuring_.set.due_with(false, false), 0, 1, played);
+  const double first_s = seconds_per_round(measuring_.set.due_with(false, false), 0, 1, goes_on, played);
   double least_s = first_s;
   for (const KindOfRound& kind : kinds) {
     if (kind.count == 0) continue;
     const std::size_t most = std::min(total, played.size() + kind.count);
     const DueMeasures due = measuring_.set.due_with(kind.evaluated, kind.measured);
-    const double one_s = played.size() < most ? seconds_per_round(due, seconds / used, most, played) : first_s;
+    const double one_s = played.size() < most ? seconds_per_round(due, seconds / used, most, goes_on, played) : first_s;
     found.rounds_s += static_cast<double>(kind.count) * one_s;
     least_s = std::min(least_s, one_s);
   }
@@ -161,10 +162,12 @@ std::uint64_t Experiment<T>::growth_bytes() const {
 }
 
 // Instantiates the members defined in this file; the other files instantiate theirs.
-template Calibration Experiment<float>::calibrate(double);
-template Calibration Experiment<double>::calibrate(double);
-template double Experiment<float>::seconds_per_round(const DueMeasures&, double, std::size_t, std::vector<RoundBits>&);
-template double Experiment<double>::seconds_per_round(const DueMeasures&, double, std::size_t, std::vector<RoundBits>&);
+template Calibration Experiment<float>::calibrate(double, const std::function<bool()>&);
+template Calibration Experiment<double>::calibrate(double, const std::function<bool()>&);
+template double Experiment<float>::seconds_per_round(const DueMeasures&, double, std::size_t, const std::function<bool()>&,
+                                                     std::vector<RoundBits>&);
+template double Experiment<double>::seconds_per_round(const DueMeasures&, double, std::size_t, const std::function<bool()>&,
+                                                      std::vector<RoundBits>&);
 template double Experiment<float>::seconds_of_rare_measures();
 template double Experiment<double>::seconds_of_rare_measures();
 template std::uint64_t Experiment<float>::growth_bytes() const;

@@ -75,7 +75,7 @@ class Experiment {
 
   // Plays rounds for about `seconds`, at least one of each kind (scenarios/experiment/calibration.cpp). The experiment cannot be used
   // afterwards.
-  [[nodiscard]] Calibration calibrate(double seconds);
+  [[nodiscard]] Calibration calibrate(double seconds, const std::function<bool()>& goes_on = {});
 
   // Accessors for tests and tools, for runs whose clients are simulated.
   [[nodiscard]] ClientState<T>& clients() { return sides_.simulated->state(); }
@@ -115,7 +115,8 @@ class Experiment {
   [[nodiscard]] RoundRow row_of_start();
   [[nodiscard]] RoundRow play(std::uint32_t round, const DueMeasures& due);
   void watch_contract(std::uint32_t round);
-  [[nodiscard]] double seconds_per_round(const DueMeasures& due, double seconds, std::size_t most, std::vector<RoundBits>& played);
+  [[nodiscard]] double seconds_per_round(const DueMeasures& due, double seconds, std::size_t most, const std::function<bool()>& goes_on,
+                                         std::vector<RoundBits>& played);
   [[nodiscard]] double seconds_of_rare_measures();
   [[nodiscard]] std::uint64_t growth_bytes() const;
   [[nodiscard]] std::string why_diverged(const RoundRow& row) const;

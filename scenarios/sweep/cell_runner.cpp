@@ -46,7 +46,8 @@ struct CellRunner::Impl {
     return result;
   }
   template <class T>
-  Calibration calibrate(const Cell& cell, const Cell* later, double seconds, std::unique_ptr<FederatedProblem<T>>& latest) {
+  Calibration calibrate(const Cell& cell, const Cell* later, double seconds, const std::function<bool()>& goes_on,
+                        std::unique_ptr<FederatedProblem<T>>& latest) {
     const Preparation trial("the first rounds are tried");
     latest.reset();  // consecutive runs seldom share a problem
     Calibration found;
@@ -54,7 +55,7 @@ struct CellRunner::Impl {
       const Stopwatch preparing;
       Experiment<T> experiment(cell, problem(cell, latest), pool(), machine);
       const double prepare_s = preparing.seconds();
-      found = experiment.calibrate(seconds);
+      found = experiment.calibrate(seconds, goes_on);
       found.prepare_s = prepare_s;
     }
     if (later == nullptr) return found;
@@ -120,10 +121,10 @@ RunResult CellRunner::run(const Cell& cell, const RoundCallback& callback, const
   });
 }
 void CellRunner::use_threads(int threads) { impl_->use_threads(threads); }
-Calibration CellRunner::calibrate(const Cell& cell, const Cell* later, double seconds) {
+Calibration CellRunner::calibrate(const Cell& cell, const Cell* later, double seconds, const std::function<bool()>& goes_on) {
   return placing_errors(cell, [&] {
-    return cell.scenario.precision == Precision::float32 ? impl_->calibrate(cell, later, seconds, impl_->latest32)
-                                                         : impl_->calibrate(cell, later, seconds, impl_->latest64);
+    return cell.scenario.precision == Precision::float32 ? impl_->calibrate(cell, later, seconds, goes_on, impl_->latest32)
+                                                         : impl_->calibrate(cell, later, seconds, goes_on, impl_->latest64);
   });
 }
 CellNeed CellRunner::check(const Cell& cell) {

@@ -44,8 +44,8 @@ class FL_API CellRunner {
   std::vector<CellNeed> check(const std::vector<const Cell*>& cells);
   RunResult run(const Cell& cell, const RoundCallback& callback, const CheckpointPlan& plan = {});
   // Measures the cost of a cell. `later` is another seed of the same cell that was not run yet; it shows the cost of a new seed. nullptr =
-  // no such seed.
-  [[nodiscard]] Calibration calibrate(const Cell& cell, const Cell* later, double seconds);
+  // no such seed. The trial is shorter where goes_on() says no after a round.
+  [[nodiscard]] Calibration calibrate(const Cell& cell, const Cell* later, double seconds, const std::function<bool()>& goes_on = {});
 
  private:
   struct Impl;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "scenarios/file/bit_search.hpp"
 #include "scenarios/sweep/cell_runner.hpp"
@@ -20,8 +21,8 @@ struct MeasuredThreshold {
 
 // Runs the cell's first `rounds` rounds with its seed; `unit` is the unit of what it compresses. The other settings of [compressor.up]
 // (unit, scope, excluded tensors) stay. Throws ConfigError if the cell does not accept one of the two operators, if Top-k sends nothing or
-// if a run fails.
+// if a run fails. `goes_on` is asked after every round, and Error is thrown where it says no.
 [[nodiscard]] FL_API MeasuredThreshold measure_threshold(const Cell& cell, Unit unit, CellRunner& runner, std::int64_t k,
-                                                         std::int64_t rounds);
+                                                         std::int64_t rounds, const std::function<bool()>& goes_on = {});
 
 }  // namespace fl

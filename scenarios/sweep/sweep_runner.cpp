@@ -237,11 +237,11 @@ void SweepRunner::begin_work() {
   if (settings_.threads > 1) runner_.use_threads(settings_.threads);
 }
 
-Trial SweepRunner::try_with(CellRunner& runner, std::size_t number, double seconds) const {
+Trial SweepRunner::try_with(CellRunner& runner, std::size_t number, double seconds, const std::function<bool()>& goes_on) const {
   const Cell& cell = cells_[number];
   const bool is_drawn = !cell.scenario.data.synthetic.kind.empty();  // each seed is then tried separately
   const bool has_later = !is_drawn && number + 1 < cells_.size() && cells_[number + 1].axis_labels == cell.axis_labels;
-  const Calibration found = runner.calibrate(cell, has_later ? &cells_[number + 1] : nullptr, seconds);
+  const Calibration found = runner.calibrate(cell, has_later ? &cells_[number + 1] : nullptr, seconds, goes_on);
   return {.calibration = found, .start_bytes = start_bytes_, .peak_bytes = peak_bytes()};
 }
 
@@ -249,8 +249,10 @@ std::vector<Trial> SweepRunner::try_out(const std::vector<std::size_t>& cells, d
   if (settings_.device != Device::cpu)
     throw Error("cells are tried in processes of their own, which cannot share a GPU: try them on the CPU");
   ::malloc_trim(0);  // as in run()
+  const bool in_threads = is_threaded();
+  const auto goes_on = [&signal, in_threads] { return in_threads ? !signal || signal() == 0 : !ProcessPool::asked_to_stop(); };
   const auto tell = [&](CellRunner& runner, std::size_t task) {
-    const Trial trial = try_with(runner, cells[task], seconds);
+    const Trial trial = try_with(runner, cells[task], seconds, goes_on);
     const Told told{trial.calibration, trial.start_bytes, trial.peak_bytes};
     return std::string(reinterpret_cast<const char*>(&told), sizeof told);
   };

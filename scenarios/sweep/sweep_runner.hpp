@@ -93,8 +93,8 @@ class FL_API SweepRunner {
   // Runs and stores the `pending` cells. Throws NotStoredError if storing fails; the workers are then ended and earlier results stay.
   void run(const std::vector<std::size_t>& pending, RunStore& store, const SweepEvents& events);
 
-  // Starts these cells in workers, on the CPU, and stops each after `seconds`. A trial is empty if a signal arrived before it started.
-  // The peak memory of threads is that of the whole process.
+  // Starts these cells in workers, on the CPU, and stops each after `seconds`, or after a signal. A trial is empty if a signal arrived
+  // before it started. The peak memory of threads is that of the whole process.
   [[nodiscard]] std::vector<Trial> try_out(const std::vector<std::size_t>& cells, double seconds, const std::function<int()>& signal);
 
   [[nodiscard]] const std::vector<Cell>& cells() const { return cells_; }
@@ -106,7 +106,7 @@ class FL_API SweepRunner {
   void run_in_processes(const std::vector<std::size_t>& pending, const PoolEvents& events);
   void run_in_threads(const std::vector<std::size_t>& pending, const PoolEvents& events);
   [[nodiscard]] std::vector<std::unique_ptr<CellRunner>> make_runners(int workers) const;
-  [[nodiscard]] Trial try_with(CellRunner& runner, std::size_t cell, double seconds) const;
+  [[nodiscard]] Trial try_with(CellRunner& runner, std::size_t cell, double seconds, const std::function<bool()>& goes_on) const;
   void begin_work();
   void add(std::size_t cell, const DeviceNeed& need);
   [[nodiscard]] CheckpointPlan checkpoint_of(const Cell& cell) const;
