@@ -27,6 +27,18 @@ namespace fl {
   return {.kind = scope.kind, .segments = {scope.segments[s]}, .excluded = {}, .P = scope.P};
 }
 
+// Returns the beginning of segment s as a vector of its own, of at most `most` numbers. A matrix stays one.
+[[nodiscard]] inline Scope beginning_of(const Scope& scope, std::size_t s, std::size_t most) {
+  Segment segment = scope.segments[s];
+  while (segment.rows * segment.cols > most) {
+    std::size_t& longer = segment.rows >= segment.cols ? segment.rows : segment.cols;
+    longer -= longer / 2;
+  }
+  segment.begin = 0;
+  segment.end = segment.rows * segment.cols;
+  return {.kind = scope.kind, .segments = {segment}, .excluded = {}, .P = segment.end};
+}
+
 // Returns the weakest of several contracts, which holds whichever operator is used.
 [[nodiscard]] inline Contract weakest(const std::vector<Contract>& contracts) {
   Contract all = contracts.front();
@@ -61,9 +73,30 @@ void compress_segment(const Exec& exec, const CompressContext<T>& context, const
                std::span<Payload<T>* const>(&target, 1));
 }
 
+template <class T>
+[[nodiscard]] bool accepts(const Wrapped<T>& op, const Scope& scope) {
+  try {
+    op->check(scope);
+  } catch (const ConfigError&) {
+    return false;
+  }
+  return true;
+}
+
+// Returns a scope on which an operator sends the same kind of message as for the first segment: the segment, or the beginning of a long
+// one. It is much longer than the number of entries that the operator keeps, whatever the length of the segment.
+template <class T>
+[[nodiscard]] Scope trial_scope(const Wrapped<T>& op, const Scope& scope) {
+  constexpr std::size_t kFirst = std::size_t{1} << 16, kFactor = 16;
+  std::size_t most = kFirst;
+  while (most < scope.segments[0].size() && !accepts(op, beginning_of(scope, 0, most / kFactor))) most *= kFactor;
+  return beginning_of(scope, 0, most);
+}
+
 // Throws ConfigError unless the operator's message for one segment can be joined with other messages.
 template <class T>
-void demand_joinable(const std::string& owner, const Wrapped<T>& op, const Scope& scope) {
+void demand_joinable(const std::string& owner, const Wrapped<T>& op, const Scope& whole) {
+  const Scope scope = trial_scope(op, whole);
   Workspace workspace(kThisDevice);
   Exec exec;
   const DeviceStream stream(kThisDevice);
