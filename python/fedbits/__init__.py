@@ -19,7 +19,7 @@ fedbits.export writes for other programs, and `import fedbits.torch` adds compre
 import importlib
 
 from fedbits.build import build_info  # first: it says what this processor lacks, where _core could not run
-from fedbits import _core
+from fedbits import _core, _ending
 from fedbits._core import ConfigError, DataError, DeviceError, Error, MessageOverflow, StoreError
 from fedbits.compressors import Compressor, Contract, Memory, Message, compressors
 from fedbits.compressors import CLASSES as _COMPRESSORS

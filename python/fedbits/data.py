@@ -7,6 +7,7 @@ from typing import Any, Sequence
 
 import numpy as np
 
+from fedbits.arguments import text
 from fedbits.digest import digest_of
 from fedbits.registration import register
 
@@ -121,6 +122,9 @@ class Dataset:
                 raise ValueError(f"{before}labels has a number that is not finite, in row {int(np.flatnonzero(~np.isfinite(labels))[0])}")
             return features, labels.astype(np.float64)
         classes = self._classes()
+        for name in classes if classes.dtype.kind in "UO" else ():
+            if isinstance(name, str):
+                text(f"a class in {before}labels", name)
         places = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
         if not (classes[places] == labels).all():
             raise ValueError(f"{before}labels has {labels[classes[places] != labels][0].item()!r}, which is no class of the training rows")

@@ -17,7 +17,7 @@ import warnings
 from pathlib import Path
 from typing import Any, Iterator
 
-from fedbits import _core, _toml
+from fedbits import _core, _toml, arguments
 from fedbits.needed import needed
 from fedbits.store import Store, StudyWarning
 
@@ -31,8 +31,9 @@ def csv(store: Store | str, folder: str | os.PathLike[str], *, reproducible: boo
     reproducible: sorts the runs by their hash and leaves out seconds, so that equal results give equal bytes.  all_results: also runs whose results
     another version of fedbits made.
     """
+    of = _store(store).folder
     paths = [_made(folder) / "runs.csv", _made(folder) / "rounds.csv"]
-    for text in _core.export_tables(str(_store(store).folder), str(paths[0]), str(paths[1]), reproducible, all_results):
+    for text in _core.export_tables(str(of), str(paths[0]), str(paths[1]), reproducible, all_results):
         warnings.warn(f"{text}; it is left out", StudyWarning, stacklevel=2)
     return paths
 
@@ -54,7 +55,7 @@ def tensorboard(store: Store | str, folder: str | os.PathLike[str]) -> Path:
 
     Needs tensorboardX.
     """
-    package = needed("tensorboardX", "fedbits.export.tensorboard")
+    package, folder = needed("tensorboardX", "fedbits.export.tensorboard"), arguments.path("folder", folder)
     for run in _runs(store):
         for old in (Path(folder) / run.file_name).glob("events.out.tfevents.*"):
             old.unlink()
@@ -71,7 +72,7 @@ def wandb(store: Store | str, folder: str | os.PathLike[str], *, project: str = 
 
     Returns the folder; needs wandb.
     """
-    package = needed("wandb", "fedbits.export.wandb")
+    package, folder = needed("wandb", "fedbits.export.wandb"), arguments.path("folder", folder)
     for run in _runs(store):
         for old in (Path(folder) / "wandb").glob(f"offline-run-*-{run.hash}"):
             shutil.rmtree(old)
@@ -92,6 +93,7 @@ def mlflow(store: Store | str, tracking_uri: str | os.PathLike[str], *, experime
     takes only where the environment variable MLFLOW_ALLOW_FILE_STORE is "true".
     experiment: its name; None = the name of the study. Runs that it has, with the same status, are not written again.
     """
+    arguments.path("tracking_uri", tracking_uri)
     uri = str(tracking_uri) if "://" in str(tracking_uri) else Path(tracking_uri).absolute().as_uri()
     client = _mlflow_client(uri)
     for run in _runs(store):
@@ -172,8 +174,9 @@ def _store(store: Store | str) -> Store:
 
 
 def _made(folder: str | os.PathLike[str]) -> Path:
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    return Path(folder)
+    path = Path(arguments.path("folder", folder))
+    path.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def _plain(value: Any) -> Any:

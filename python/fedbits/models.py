@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import reprlib
 from typing import Any, ClassVar, Mapping, Sequence
 
 import numpy as np
 
+from fedbits.arguments import MOST_NUMBERS, shown, text
 from fedbits.registration import calling, register, registered
 
 
@@ -100,10 +100,12 @@ class Model(_Part):
                                            "has_integers": getattr(registered("data", facts["name"]), "has_integers", False)})
         with calling(self, "shapes", "before the run"):
             named = self._named(self.shapes(self._facts))
-            tensors = [(name, *_matrix_of(name, shape), self._rate_of(name)) for name, shape in named.items()]
+            tensors = [(text("the name of a tensor", name), *_matrix_of(name, shape), self._rate_of(name)) for name, shape in named.items()]
             if not tensors:
                 raise ValueError(f"{type(self).__name__}.shapes() returns no tensors")
-        self._size = sum(rows * cols for _, rows, cols, _ in tensors)
+            self._size = sum(rows * cols for _, rows, cols, _ in tensors)
+            if self._size > MOST_NUMBERS:
+                raise ValueError(f"{type(self).__name__}.shapes() returned tensors of {self._size} numbers together; a model has at most {MOST_NUMBERS}")
         return tensors
 
     def _named(self, shapes: Any) -> dict[str, Sequence[int]]:
@@ -113,7 +115,7 @@ class Model(_Part):
             named = dict(shapes) if is_mapping else {str(i): shape for i, shape in enumerate(shapes)}
             if all(isinstance(name, str) and _is_shape(shape) for name, shape in named.items()):
                 return named
-        raise TypeError(f"{type(self).__name__}.shapes() returned {reprlib.repr(shapes)}; it has to return the shapes of the tensors by name, as "
+        raise TypeError(f"{type(self).__name__}.shapes() returned {shown(shapes)}; it has to return the shapes of the tensors by name, as "
                         '{"weight": (10, 3), "bias": (10,)}, or a list of them, as [(10, 3), (10,)]')
 
     def _rate_of(self, name: str) -> float:
@@ -141,13 +143,13 @@ class Model(_Part):
     def _loss_and_gradient(self, x: np.ndarray, rows: Rows) -> tuple[float, Any]:
         found = self.loss_and_gradient(x, rows)
         if not isinstance(found, tuple) or len(found) != 2:
-            raise TypeError(f"{type(self).__name__}.loss_and_gradient() has to return the loss and the gradient, and returned {reprlib.repr(found)}")
+            raise TypeError(f"{type(self).__name__}.loss_and_gradient() has to return the loss and the gradient, and returned {shown(found)}")
         return self._number(found[0], "loss_and_gradient"), found[1]
 
     def _number(self, loss: Any, method: str) -> float:
         if np.ndim(loss) == 0 and hasattr(loss, "__float__"):
             return float(loss)
-        raise TypeError(f"the loss that {type(self).__name__}.{method}() returned is {reprlib.repr(loss)}; it has to be a number, the mean over the rows")
+        raise TypeError(f"the loss that {type(self).__name__}.{method}() returned is {shown(loss)}; it has to be a number, the mean over the rows")
 
     def _require_finite(self, loss: float, gradient: np.ndarray) -> None:
         """Raises ValueError for a gradient that is not finite. If the loss is not finite either, the run has diverged, which is a result."""
@@ -170,7 +172,7 @@ class Model(_Part):
         """Returns predictions, or raises the reason why they are not one for each row."""
         classes = np.asarray(found)
         if classes.dtype.kind not in "biuf":
-            raise TypeError(f"{type(self).__name__}.predict() returned {reprlib.repr(found)}; it has to return the class number of each row")
+            raise TypeError(f"{type(self).__name__}.predict() returned {shown(found)}; it has to return the class number of each row")
         if classes.shape != (num_rows,):
             raise ValueError(f"{type(self).__name__}.predict() returned an array of the shape {classes.shape}; it has to return the class number of "
                              f"each of the {num_rows} rows, in the shape ({num_rows},)")
@@ -197,7 +199,9 @@ def _matrix_of(name: str, shape: Sequence[int]) -> tuple[int, int]:
     """Returns the rows and columns of a tensor as operators see it: all dimensions but the first are columns."""
     sizes = tuple(int(size) for size in shape)
     if any(size < 1 for size in sizes):
-        raise ValueError(f"the shape of {name!r} is {sizes}; every size must be at least 1")
+        raise ValueError(f"the shape of {name!r} is {shown(sizes)}; every size must be at least 1")
+    if math.prod(sizes) > MOST_NUMBERS:
+        raise ValueError(f"the shape of {name!r} is {shown(sizes)}; a model has at most {MOST_NUMBERS} numbers")
     return (sizes[0] if sizes else 1), math.prod(sizes[1:])
 
 
@@ -226,11 +230,16 @@ class Partitioner(_Part):
         """Returns the row numbers of each client. Every row goes to one client, and every client has a row."""
         raise NotImplementedError(f"{type(self).__name__} needs split(self, request)")
 
+    def _draws(self) -> bool:
+        if not isinstance(self.draws, (bool, np.bool_)):
+            raise TypeError(f"{type(self).__name__}.draws is {shown(self.draws)}; it must be True or False")
+        return bool(self.draws)
+
     def _split(self, facts: dict[str, Any]) -> list[np.ndarray]:
         with calling(self, "split", "before the run"):
             found = self.split(Request(**facts))
             if not hasattr(found, "__iter__"):
-                raise TypeError(f"{type(self).__name__}.split() returned {reprlib.repr(found)}; it has to return the row numbers of each client, as a "
+                raise TypeError(f"{type(self).__name__}.split() returned {shown(found)}; it has to return the row numbers of each client, as a "
                                 "list of lists of whole numbers")
             return [self._numbers_of(client, rows) for client, rows in enumerate(found)]
 
@@ -239,6 +248,6 @@ class Partitioner(_Part):
         if numbers.shape == (0,):  # NumPy makes floating point numbers of an empty list; the core names the client
             return np.empty(0, np.int64)
         if numbers.ndim != 1 or not np.issubdtype(numbers.dtype, np.integer):
-            raise TypeError(f"{type(self).__name__}.split() gives client {client} {reprlib.repr(rows)}; the rows of a client have to be a list of "
+            raise TypeError(f"{type(self).__name__}.split() gives client {client} {shown(rows)}; the rows of a client have to be a list of "
                             "whole numbers")
         return np.ascontiguousarray(numbers, np.int64)

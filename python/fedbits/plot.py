@@ -21,7 +21,7 @@ import math
 import os
 from typing import Any, Callable, Iterable, Sequence
 
-from fedbits import _core
+from fedbits import _core, arguments
 from fedbits.needed import needed
 from fedbits.store import Store, list_of
 
@@ -240,7 +240,7 @@ def save(figure: Any, *paths: str | os.PathLike[str]) -> None:
         raise TypeError('save needs the paths of files behind the figure, as save(figure, "chart.pdf")')
     with needed("matplotlib", "fedbits.plot").rc_context({"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "fedbits"}):
         for given in paths:
-            path = os.fspath(given)
+            path = arguments.path("a path of save", given)
             metadata = {"CreationDate": None} if path.endswith(".pdf") else {"Date": None} if path.endswith(".svg") else None
             figure.savefig(path, bbox_inches="tight", metadata=metadata, dpi=200)
 

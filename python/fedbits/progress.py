@@ -4,9 +4,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-import reprlib
 import warnings
 from typing import Any, Callable, Iterator
+
+from fedbits import arguments
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +98,7 @@ def listener_of(progress: bool | Callable[[Progress], Any] | None) -> Iterator[_
         yield _Listener(progress)
         return
     if progress is not None and not isinstance(progress, bool):
-        raise TypeError(f"progress is {reprlib.repr(progress)}; it must be a function, True for bars, False for nothing, or None")
+        raise TypeError(f"progress is {arguments.shown(progress)}; it must be a function, True for bars, False for nothing, or None")
     if progress is None or progress is True:
         try:
             with warnings.catch_warnings():

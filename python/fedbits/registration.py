@@ -10,6 +10,7 @@ import threading
 from typing import Any, Iterator
 
 from fedbits import _core
+from fedbits.arguments import text
 from fedbits.digest import digest_of
 
 _OPTION_TYPES = (bool, int, float, str)
@@ -35,7 +36,7 @@ def register(role: str, kind: str, made: Any, base: type) -> None:
     tells runs of other code apart. Raises ValueError for the kind of a part of the simulator and for a name that a scenario cannot hold, and
     TypeError for an attribute that has no digest.
     """
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", kind):
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", text("kind", kind)):
         raise ValueError(f"kind is {kind!r}; it must begin with a small letter and consist of small letters, digits and underscores")
     if (role, kind) not in _PARTS and kind in _core.names(role):
         raise ValueError(f"the simulator has a {role} {kind!r} already; choose another kind")
@@ -57,14 +58,14 @@ def _describe(role: str, kind: str, part: _Part) -> None:
     _core.register_part(role, kind, summary, options)
 
 
-def refresh(text: str) -> None:
-    """Tells the core the options and digests, as they are now, of the parts whose kinds stand in a text, which is all of a scenario.
+def refresh(scenario: str) -> None:
+    """Tells the core the options and digests, as they are now, of the parts whose kinds stand in the text of a scenario.
 
     Attributes of a class, captured variables and arrays may have changed since they were registered, and then stored results are not theirs. A part
     that has no digest now gets one that no stored run has, and an error when it is used.
     """
     for (role, kind), part in list(_PARTS.items()):
-        if kind not in text:
+        if kind not in scenario:
             continue
         try:
             code, error = _code_of(part.made), None
@@ -79,10 +80,10 @@ def text_of(options: dict[str, Any]) -> str:
     """Returns the text of a scenario with its changes, from the options of the extension module."""
     path = options.get("file")
     try:
-        text = options.get("text", "") if path is None else pathlib.Path(path).read_text(encoding="utf-8", errors="replace")
+        found = options.get("text", "") if path is None else pathlib.Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:  # the core will say so
-        text = ""
-    return "\n".join([text, *options.get("settings", ())])
+        found = ""
+    return "\n".join([found, *options.get("settings", ())])
 
 
 def _options_of(part: type, base: type) -> dict[str, Any]:
@@ -147,6 +148,15 @@ def note_failure(number: int, where: str) -> None:
         if where not in getattr(error, "__notes__", []):
             error.add_note(where)
         _NOTED.append(error)
+
+
+def text_of_failure(error: BaseException) -> str:
+    """Returns the type of what was raised and its text, as UTF-8 can have it."""
+    try:
+        what = str(error)
+    except Exception as raised:  # of any type: the error's own code runs
+        what = f"an error whose text raises {type(raised).__name__}"
+    return f"{type(error).__name__}: {what}".encode("utf-8", "backslashreplace").decode()
 
 
 def forget_failures() -> None:

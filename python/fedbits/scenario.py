@@ -6,7 +6,7 @@ import os
 import tomllib
 from typing import Any, Iterator, Mapping
 
-from fedbits import _core, _toml, registration
+from fedbits import _core, _toml, arguments, registration
 from fedbits.words import python_words
 
 
@@ -55,6 +55,7 @@ class Scenario:
         return Scenario(self)
 
     def __getitem__(self, path: str) -> Any:
+        arguments.text("a key", path)
         if any(key.startswith(path + ".") for key in self._known):
             return Section(self, path)
         found: Any = self._first_run()[1]
@@ -169,9 +170,9 @@ def _source_of(scenario: Any) -> dict[str, Any]:
     if isinstance(scenario, Mapping):
         return {"text": _toml.scenario_text(scenario), "name": "scenario", "folder": ""}
     if isinstance(scenario, str) and "\n" in scenario:
-        return {"text": scenario, "name": "scenario", "folder": ""}
+        return {"text": arguments.text("the text of the scenario", scenario), "name": "scenario", "folder": ""}
     if isinstance(scenario, (str, os.PathLike)):
-        return {"file": os.fspath(scenario)}
+        return {"file": arguments.path("the path of the scenario", scenario)}
     raise TypeError(f"a scenario is a path, the text of a scenario file, a dict or a fedbits.Scenario; this is of type {type(scenario).__name__}")
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import reprlib
 import signal
 import threading
 import warnings
@@ -33,6 +32,8 @@ _MOST_WARNINGS = 5  # of runs that failed or diverged
 # Those of the command line's options.
 _RANGES = {"threads": (1, 4096), "jobs": (1, 4096), "seconds": (0, 3600), "most": (1, 1_000_000), "checkpoint_rounds": (0, 2**63),
            "checkpoint_minutes": (0, 1e6), "block": (0, 2**32 - 1)}
+_PATHS = ("out", "data_folder", "save_model", "state_folder")
+_TEXTS = ("device", "state_memory", "memory", "shard", "model_format")
 
 
 def run(scenario: ScenarioLike, *, progress: _Listener = None, out: _Path | None = None, data_folder: _Path | None = None, resume: bool = False,
@@ -115,14 +116,13 @@ def suggest(scenario: ScenarioLike | None = None, *, k: float | None = None, rat
     """
     given = {"k": k, "ratio": ratio, "lambda": lambda_, "epsilon": epsilon, "d": d, "gamma": gamma, "sigma": sigma, "noise_growth": noise_growth,
              "zeta": zeta, "measure": measure}
-    for name, value in given.items():
-        if value is not None:
-            (arguments.index if name == "measure" else arguments.real)(name, value)
+    given_numbers = {name: arguments.whole(name, value, -2**63, 2**63 - 1) if name == "measure" else arguments.real(name, value)
+                     for name, value in given.items() if value is not None}
     if scenario is None and settings:
         raise TypeError(f"{next(iter(settings))!r} is a key of a scenario, and there is none")
     options = {} if scenario is None else _options(scenario, settings, data_folder=data_folder)
     with python_words(is_dict=is_dict(scenario), arguments=given):
-        return _core.suggest(options | {name: value for name, value in given.items() if value is not None})
+        return _core.suggest(options | given_numbers, _is_interruptible())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,11 +149,13 @@ def check(*parts: str, only: Sequence[str] = (), **options: Any) -> list[Check]:
     """
     for part in parts:
         if not isinstance(part, str):
-            raise TypeError(f"{reprlib.repr(part)} is no name of a part; give that of a scenario, as 'top_k'")
+            raise TypeError(f"{arguments.shown(part)} is no name of a part; give that of a scenario, as 'top_k'")
+        arguments.text("the name of a part", part)
     if isinstance(only, str):
         raise TypeError(f"only is {only!r}; it must be a list of checks, as [{only!r}]")
     registration.refresh(" ".join(parts))
-    rows = _core.check_parts(list(parts), list(_toml.settings(options)), list(only))
+    names = [arguments.text(f"only[{place}]", name) for place, name in enumerate(only)]
+    rows = _core.check_parts(list(parts), list(_toml.settings(options)), names, _is_interruptible())
     return [Check(*row) for row in rows]
 
 
@@ -177,12 +179,17 @@ def _play(study: Callable[..., tuple[str, list[str]]], scenario: ScenarioLike, p
 
 def _options(scenario: ScenarioLike, settings: dict[str, Any], **options: Any) -> dict[str, Any]:
     """Returns the options of the extension module, without those that are None. Raises ConfigError for values out of their range."""
-    given = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if name in _PATHS:
+            given[name] = arguments.path(name, given[name])
+        elif name in _TEXTS:
+            given[name] = arguments.text(name, given[name])
     for name, (least, most) in _RANGES.items():
         if name in given:
             (arguments.real if name in ("seconds", "checkpoint_minutes") else arguments.index)(name, given[name])
         if name in given and not least <= given[name] <= most:
-            raise _core.ConfigError(f"{name}: must be from {least} to {most}, is {given[name]}")
+            raise _core.ConfigError(f"{name}: must be from {least} to {most}, is {arguments.shown(given[name])}")
     if given.get("resume") and given.get("again"):
         raise _core.ConfigError("again: repeats what resume continues; give one of them")
     if given.get("model_format", "npy") not in ("npy", "safetensors"):

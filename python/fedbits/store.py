@@ -10,7 +10,7 @@ from typing import Any, Sequence
 
 import numpy as np
 
-from fedbits import _core
+from fedbits import _core, arguments
 from fedbits.needed import needed
 from fedbits.words import in_python, python_words
 
@@ -27,7 +27,7 @@ class Report:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the page to a file, whose name should end in .html."""
-        Path(path).write_text(self.page, encoding="utf-8")
+        Path(arguments.path("path", path)).write_text(self.page, encoding="utf-8")
         return Path(path)
 
     def _repr_html_(self) -> str:
@@ -49,7 +49,7 @@ class Store:
     """
 
     def __init__(self, folder: str | os.PathLike[str]):
-        self.folder = Path(folder)
+        self.folder = Path(arguments.path("folder", folder))
         self._study, self._played = "", frozenset[str]()  # the study that is shown, or that of the runs that were played; none = all
 
     @property
@@ -61,7 +61,7 @@ class Store:
     def study(self, name: str) -> Store:
         """Returns a store that shows the runs of one study. Raises ConfigError, with the names of all, for one that does not exist."""
         store = Store(self.folder)
-        if name not in store.studies:
+        if arguments.text("name", name) not in store.studies:
             store.chart_data(study=name)  # raises the error
         store._study = name
         return store
@@ -116,7 +116,8 @@ class Store:
             raise ValueError(f"at is {at!r}; it must be 'equal' or 'shares'")
         pandas = needed("pandas", "Store.comparison")
         with python_words():
-            rows, notes, damaged = _core.compare(str(self.folder), self._options(baseline=baseline, **options), bits, at == "shares")
+            rows, notes, damaged = _core.compare(str(self.folder), self._options(baseline=baseline, **options), arguments.text("bits", bits),
+                                                 at == "shares")
         _warn(damaged)
         frame = pandas.DataFrame(rows)
         if at == "equal" and len(frame):
@@ -133,13 +134,13 @@ class Store:
         options: baseline, measure, method, level, study, window, contrasts ("A:B"), classes, heterogeneity, margins, claims_despite_refused.
         """
         with python_words():
-            page = _core.report_page(str(self.folder), self._options(target=target, **options), os.fspath(data_folder) if splits else None)
+            page = _core.report_page(str(self.folder), self._options(target=target, **options), arguments.path("data_folder", data_folder) if splits else None)
         return Report(page, height)
 
     def chart_data(self, *, splits: bool = False, data_folder: str | os.PathLike[str] = "", **options: Any) -> dict[str, Any]:
         """Returns the numbers of the report's charts, from which fedbits.plot draws: means on common grids, intervals, comparisons."""
         with python_words():
-            return json.loads(_core.chart_data(str(self.folder), self._options(**options), os.fspath(data_folder) if splits else None))
+            return json.loads(_core.chart_data(str(self.folder), self._options(**options), arguments.path("data_folder", data_folder) if splits else None))
 
     def _shown(self, rows: list[dict[str, Any]], runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Returns the rows of the study that this store shows; warns where it shows the runs of several."""
@@ -181,11 +182,15 @@ class Store:
                  "margins", "target")
         for name in options:
             if name not in known:
+                arguments.text("the name of an option", name)
                 raise TypeError(f"there is no option {name!r}{_core.hint(name, list(known))}")
         given = {name: value for name, value in self._of_study(options).items() if value is not None}
         for name, plural in (("measure", "measures"), ("contrasts", "contrasts"), ("margins", "margins")):
             if name in given:
                 given[plural] = list_of(given.pop(name))
+        for name in ("target", "window"):
+            if name in given:
+                given[name] = arguments.real(name, given[name])
         return given
 
     def __repr__(self) -> str:

@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "python/src/bindings.hpp"
+#include "python/src/calls.hpp"
 #include "python/src/feedback_rounds.hpp"
 
 namespace fl::python {
@@ -81,14 +82,14 @@ void bind_rounds(nb::module_& module, const char* name) {
       .def("contract", [](const Rounds& self, std::size_t channel) { return as_dict(self.contract(channel)); })
       .def("send",
            [](Rounds& self, std::uint32_t client, Vector<const T> vector, double step_size, bool is_finite) {
-             const nb::gil_scoped_release released;
+             const WithoutLock released;
              return self.send(client, span_of(vector), step_size, is_finite ? Input::finite : Input::unknown);
            })
       .def("discard", &Rounds::discard)
       .def("receive",
            [](Rounds& self, const std::vector<double>& weights, Vector<double> estimate) {
              const std::span<double> out = span_of(estimate);
-             const nb::gil_scoped_release released;
+             const WithoutLock released;
              self.receive(weights, out);
            })
       .def("read_error", [](Rounds& self, std::uint32_t client, Vector<T> out) { return self.read_error(client, span_of(out)); })

@@ -17,7 +17,9 @@
 #include "apps/fedbits/version_text.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/registry.hpp"
+#include "fl_core/state/checksum.hpp"
 #include "python/src/bindings.hpp"
+#include "python/src/calls.hpp"
 #include "python/src/operator.hpp"
 #include "python/src/planning.hpp"
 #include "python/src/require_finite.hpp"
@@ -67,19 +69,19 @@ void bind_sent(nb::module_& module, const char* name) {
   nb::class_<Sent<T>>(module, name)
       .def("bits",
            [](const Sent<T>& self) {
-             const nb::gil_scoped_release released;
+             const WithoutLock released;
              return self.bits();
            })
       .def("elements", &Sent<T>::elements)
       .def("write_vector",
            [](const Sent<T>& self, std::size_t part, Vector<T> out) {
              const std::span<T> to = span_of(out);
-             const nb::gil_scoped_release released;
+             const WithoutLock released;
              self.write_vector(part, to);
            })
       .def("bytes", [](const Sent<T>& self) {
         const std::vector<std::vector<std::byte>> all = [&] {
-          const nb::gil_scoped_release released;
+          const WithoutLock released;
           return self.bytes();
         }();
         nb::list parts;
@@ -114,7 +116,7 @@ void bind_operator(nb::module_& module, const char* name) {
            [key_of](Op& self, Vector<const T> x, std::uint64_t seed, std::uint32_t client, std::uint32_t round, double step_size,
                     std::optional<Vector<T>> memory, std::optional<Vector<T>> state, std::optional<Vector<T>> shared, bool is_finite) {
              const std::span<T> kept = span_of(memory), own = span_of(state), common = span_of(shared);
-             const nb::gil_scoped_release released;
+             const WithoutLock released;
              return self.compress(span_of(x), key_of(seed, client, round, step_size), kept, own, common,
                                   is_finite ? Input::finite : Input::unknown);
            })
@@ -127,7 +129,7 @@ void bind_operator(nb::module_& module, const char* name) {
           parts.emplace_back(first, first + bytes.size());
         }
         const std::span<T> common = span_of(shared), to = span_of(out);
-        const nb::gil_scoped_release released;
+        const WithoutLock released;
         self.decode(parts, key_of(seed, client, round, step_size), common, to);
       });
 }
@@ -167,6 +169,16 @@ NB_MODULE(_core, module) {
     static_cast<void>(options_of(role, kind, table_of(options)));
   });
   module.def("describe", &description_of, "role"_a, "name"_a);
+  // XXH64 of bytes in pieces, each with its length before it.
+  module.def("checksum", [](const nb::list& pieces) {
+    Hash64 hash;
+    for (const nb::handle one : pieces) {
+      Vector<const std::uint8_t> bytes;
+      if (!nb::try_cast(one, bytes)) throw nb::type_error("a checksum is one of arrays of bytes");
+      hash.add_value<std::uint64_t>(bytes.size()).add_values(std::span<const std::uint8_t>(bytes.data(), bytes.size()));
+    }
+    return hash.value();
+  });
   // Alone, for the benchmark of the check.
   module.def("require_finite32", [](Vector<const float> vector) { require_finite(span_of(vector), "the vector"); });
   bind_sent<float>(module, "Sent32");

@@ -15,7 +15,9 @@
 #include "apps/fedbits/suggestion.hpp"
 #include "checks/check.hpp"
 #include "fl_core/config/default_options.hpp"
+#include "fl_core/config/error.hpp"
 #include "fl_core/config/registry.hpp"
+#include "python/src/calls.hpp"
 #include "python/src/interrupt.hpp"
 #include "python/src/study_options.hpp"
 #include "scenarios/plugins/part_settings.hpp"
@@ -42,7 +44,7 @@ std::string plan(const nb::dict& options, bool on_main_thread) {
   bool is_interrupted = false;
   {
     const StopsAtInterrupt stops(on_main_thread);
-    const nb::gil_scoped_release released;
+    const WithoutLock released;
     settings.workers = planned.workers = jobs_for(asked_jobs, settings.threads);
     planned.signal = caught_signal;
     settings.paging = paging_of(arguments.state_memory, "");
@@ -55,30 +57,46 @@ std::string plan(const nb::dict& options, bool on_main_thread) {
   return out.str();
 }
 
-std::optional<double> number(const nb::dict& options, const char* name) {
-  return options.contains(name) ? std::optional(nb::cast<double>(options[name])) : std::nullopt;
-}
-
 SuggestArguments suggest_arguments(const nb::dict& options) {
   StudyArguments scenario;
   take_study_options(options, scenario);
   SuggestArguments asked{.text = scenario.text, .file = scenario.file, .data = scenario.data, .settings = scenario.settings};
-  asked.k = number(options, "k"), asked.ratio = number(options, "ratio");
-  asked.lambda = number(options, "lambda"), asked.epsilon = number(options, "epsilon");
-  asked.d = number(options, "d"), asked.gamma = number(options, "gamma"), asked.zeta = number(options, "zeta");
-  asked.noise.sigma = number(options, "sigma").value_or(asked.noise.sigma);
-  asked.noise.M = number(options, "noise_growth").value_or(asked.noise.M);
-  if (options.contains("measure")) asked.rounds = nb::cast<std::int64_t>(options["measure"]);
+  take(options, "k", asked.k);
+  take(options, "ratio", asked.ratio);
+  take(options, "lambda", asked.lambda);
+  take(options, "epsilon", asked.epsilon);
+  take(options, "d", asked.d);
+  take(options, "gamma", asked.gamma);
+  take(options, "zeta", asked.zeta);
+  take(options, "sigma", asked.noise.sigma);
+  take(options, "noise_growth", asked.noise.M);
+  take(options, "measure", asked.rounds);
   return asked;
 }
 
+// Returns work() without Python's lock. Raises KeyboardInterrupt if it was asked to stop meanwhile.
+template <class Work>
+auto unless_stopped(bool on_main_thread, const Work& work) {
+  std::optional<decltype(work())> found;
+  bool is_stopped = false;
+  {
+    const StopsAtInterrupt stops(on_main_thread);
+    const WithoutLock released;
+    try {
+      found.emplace(work());
+    } catch (const Error&) {
+      if (caught_signal() == 0) throw;
+    }
+    is_stopped = caught_signal() != 0;
+  }
+  if (is_stopped) raise_interrupt();
+  return *std::move(found);
+}
+
 // Returns the numbers of `fedbits suggest` by their names.
-nb::dict suggest_numbers(const nb::dict& options) {
+nb::dict suggest_numbers(const nb::dict& options, bool on_main_thread) {
   SuggestArguments arguments = suggest_arguments(options);
-  const Suggestion found = [&] {
-    const nb::gil_scoped_release released;
-    return suggest(std::move(arguments));
-  }();
+  const Suggestion found = unless_stopped(on_main_thread, [&] { return suggest(std::move(arguments)); });
   const SuggestArguments& asked = found.asked;
   nb::dict numbers;
   if (asked.d) numbers["d"] = *asked.d;
@@ -135,6 +153,7 @@ std::vector<Checked> run_checks(const CheckArguments& arguments) {
   std::vector<Checked> all;
   for (const PartName& part : parts)
     for (const checks::Check& check : checks::checks_of(part.role)) {
+      if (caught_signal() != 0) return all;
       if (!arguments.only.empty() && std::ranges::find(arguments.only, check.name) == arguments.only.end()) continue;
       Checked& one = all.emplace_back(Checked{.part = part, .check = check, .findings = {}});
       checks::FindingPlace(one.findings, part.name).guard([&] { check.run(part.name, one.findings); });
@@ -144,11 +163,8 @@ std::vector<Checked> run_checks(const CheckArguments& arguments) {
 }
 
 // Returns a tuple per check: role, part, check, promise, number of findings, texts of the first ones.
-nb::list check_parts(const CheckArguments& arguments) {
-  const std::vector<Checked> all = [&] {
-    const nb::gil_scoped_release released;
-    return run_checks(arguments);
-  }();
+nb::list check_parts(const CheckArguments& arguments, bool on_main_thread) {
+  const std::vector<Checked> all = unless_stopped(on_main_thread, [&] { return run_checks(arguments); });
   nb::list rows;
   for (const Checked& one : all)
     rows.append(
@@ -160,13 +176,14 @@ nb::list check_parts(const CheckArguments& arguments) {
 
 void bind_planning(nb::module_& module) {
   module.def("plan", &plan, "options"_a, "on_main_thread"_a);
-  module.def("suggest", &suggest_numbers, "options"_a);
+  module.def("suggest", &suggest_numbers, "options"_a, "on_main_thread"_a);
   module.def(
       "check_parts",
-      [](std::vector<std::string> names, std::vector<std::string> settings, std::vector<std::string> only) {
-        return check_parts({.names = std::move(names), .settings = std::move(settings), .plugins = {}, .only = std::move(only)});
+      [](std::vector<std::string> names, std::vector<std::string> settings, std::vector<std::string> only, bool on_main_thread) {
+        return check_parts({.names = std::move(names), .settings = std::move(settings), .plugins = {}, .only = std::move(only)},
+                           on_main_thread);
       },
-      "names"_a, "settings"_a, "only"_a);
+      "names"_a, "settings"_a, "only"_a, "on_main_thread"_a);
 }
 
 }  // namespace fl::python

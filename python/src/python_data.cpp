@@ -54,7 +54,7 @@ void PythonPartitioner::check(const std::vector<Shard>& shards, const PartitionR
 }
 
 bool PythonPartitioner::draws() const {
-  return with_python([&] { return nb::cast<bool>(object_.object().attr("draws")); });
+  return with_python([&] { return nb::cast<bool>(object_.call("_draws")); });
 }
 
 // Copies arrays: features [m,D] of T, or bytes of images, and classes or targets.

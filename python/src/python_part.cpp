@@ -15,13 +15,15 @@ namespace {
 nb::module_ registration() { return nb::module_::import_("fedbits.registration"); }
 
 PythonOptions::Option option_of(nb::handle name, nb::handle value, nb::handle doc) {
-  PythonOptions::Option option{nb::cast<std::string>(name), nb::cast<std::string>(doc), false};
-  const Value read = value_of(value);
+  PythonOptions::Option option{.name = {}, .doc = {}, .value = false};
+  read(name, "the name of an option", option.name);
+  read(doc, "the description of " + option.name, option.doc);
+  const Value found = value_of(value, option.name);
   std::visit(
       [&option](const auto& one) {
         if constexpr (std::is_constructible_v<decltype(option.value), decltype(one)>) option.value = one;
       },
-      read.data);
+      found.data);
   return option;
 }
 
@@ -77,9 +79,9 @@ PythonObject::~PythonObject() {
   object_.reset();
 }
 
-PythonFailure::PythonFailure(nb::python_error& error, std::size_t position) : GradientFailure(error.what(), position) {
+PythonFailure::PythonFailure(nb::python_error& error, std::size_t position) : GradientFailure("", position) {
   const nb::object value = nb::borrow(error.value());
-  set_text(nb::cast<std::string>(nb::str(error.type().attr("__name__"))) + ": " + nb::cast<std::string>(nb::str(value)));
+  set_text(nb::cast<std::string>(registration().attr("text_of_failure")(value)));
   number_ = nb::cast<std::size_t>(registration().attr("keep_failure")(value));
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fl_core/state/checksum.hpp"
+#include "python/src/calls.hpp"
 #include "python/src/study_options.hpp"
 #include "scenarios/file/scenario_reader.hpp"
 
@@ -19,7 +20,7 @@ namespace {
 std::vector<Cell> read(const nb::dict& options) {
   StudyArguments arguments;
   take_study_options(options, arguments);
-  const nb::gil_scoped_release released;
+  const WithoutLock released;
   return cells_of(arguments, nullptr);
 }
 

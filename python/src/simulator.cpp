@@ -132,7 +132,7 @@ nb::tuple play(int (*study)(Arguments, JsonLog&, StudyWatch&), const Arguments& 
   int code = 0;
   {
     const StopsAtInterrupt stops(on_main_thread);
-    const nb::gil_scoped_release released;
+    const WithoutLock released;
     code = watched(watch, [&] { return study(arguments, log, watch); });
   }
   watch.raise_if_failed();
@@ -155,7 +155,7 @@ nb::tuple sweep(const nb::dict& options, nb::object listener, bool on_main_threa
   take(options, "jobs", arguments.jobs);
   take(options, "threads", arguments.threads);
   take(options, "memory", arguments.memory);
-  if (options.contains("shard")) arguments.shard = nb::cast<std::string>(options["shard"]);
+  take(options, "shard", arguments.shard);
   return play(sweep_study, arguments, std::move(listener), on_main_thread);
 }
 
@@ -183,6 +183,7 @@ void bind_simulator(nb::module_& module) {
   nb::register_exception_translator(translate, module.attr("ConfigError").ptr());
   module.def("run_study", &run, "options"_a, "listener"_a.none(), "on_main_thread"_a);
   module.def("sweep_study", &sweep, "options"_a, "listener"_a.none(), "on_main_thread"_a);
+  module.def("end_calls", &end_calls);
   module.def("take_warnings", &Warnings::take);
 }
 

@@ -16,6 +16,7 @@
 #include "apps/fedbits/export.hpp"
 #include "apps/fedbits/planned_options.hpp"
 #include "fl_core/config/error.hpp"
+#include "python/src/calls.hpp"
 #include "python/src/study_options.hpp"
 #include "scenarios/analysis/comparable.hpp"
 #include "scenarios/file/results_version.hpp"
@@ -40,7 +41,7 @@ nb::tuple table_of(const std::string& folder, bool reproducible, bool all_result
   std::ostringstream out;
   std::vector<DamagedRun> damaged;
   {
-    const nb::gil_scoped_release released;
+    const WithoutLock released;
     const RunStore store = RunStore::open(folder, RunStore::Mode::read);
     write(store, reproducible, TableFormat::json, out, all_results ? OtherResults::written : OtherResults::left_out, damaged);
   }
@@ -50,7 +51,7 @@ nb::tuple table_of(const std::string& folder, bool reproducible, bool all_result
 // Writes the tables of `fedbits export`, with its bytes. An empty path omits a table.
 std::vector<std::string> export_tables(const std::string& folder, const std::string& runs, const std::string& rounds, bool reproducible,
                                        bool all_results) {
-  const nb::gil_scoped_release released;
+  const WithoutLock released;
   std::vector<DamagedRun> damaged;
   const OtherResults others = all_results ? OtherResults::written : OtherResults::left_out;
   (void)export_results(RunStore::open(folder, RunStore::Mode::read),
@@ -64,7 +65,7 @@ using NamedRuns = std::pair<std::string, std::vector<std::string>>;
 
 // Returns the name of each study and the hashes of its runs, in the order of `fedbits report`: the largest study first.
 std::vector<NamedRuns> studies_of(const std::string& folder) {
-  const nb::gil_scoped_release released;
+  const WithoutLock released;
   std::vector<DamagedRun> damaged;
   std::vector<RunRecord> records = RunStore::open(folder, RunStore::Mode::read).list(damaged);
   (void)remove_other_results(records);
@@ -84,7 +85,7 @@ AnalysisArguments analysis_of(const nb::dict& options) {
   take(options, "method", arguments.study.method_axis);
   take(options, "level", arguments.study.level_axis);
   take(options, "claims_despite_refused", arguments.study.claims_despite_refused);
-  if (options.contains("window")) arguments.window = nb::cast<double>(options["window"]);
+  take(options, "window", arguments.window);
   take(options, "contrasts", arguments.contrasts.contrasts);
   take(options, "classes", arguments.contrasts.classes);
   take(options, "heterogeneity", arguments.contrasts.heterogeneity);
@@ -170,7 +171,7 @@ nb::tuple compare(const std::string& folder, const nb::dict& options, const std:
   const Against against = against_of(bits);
   std::vector<std::vector<EqualBitsComparison>> compared;
   const Study study = [&] {
-    const nb::gil_scoped_release released;
+    const WithoutLock released;
     Study read = std::move(select(folder, arguments, Which::first).studies.front());
     if (!read.knows(against)) throw ConfigError("bits: not all runs of this study know " + std::string(to_string(against)));
     for (std::size_t measure = 0; measure < read.measures.size(); ++measure)
@@ -187,7 +188,7 @@ nb::tuple compare(const std::string& folder, const nb::dict& options, const std:
 
 ReportOptions report_options(const nb::dict& options) {
   ReportOptions report;
-  if (options.contains("target")) report.target = nb::cast<double>(options["target"]);
+  take(options, "target", report.target);
   return report;
 }
 
@@ -195,7 +196,7 @@ ReportOptions report_options(const nb::dict& options) {
 std::string report_page(const std::string& folder, const nb::dict& options, const std::optional<std::string>& data_folder) {
   const AnalysisArguments arguments = analysis_of(options);
   ReportOptions report = report_options(options);
-  const nb::gil_scoped_release released;
+  const WithoutLock released;
   require_report_assets();
   const Selected selected = select(folder, arguments, Which::all);
   report.contrasts = selected.contrasts;
@@ -213,7 +214,7 @@ std::string report_page(const std::string& folder, const nb::dict& options, cons
 std::string chart_data(const std::string& folder, const nb::dict& options, const std::optional<std::string>& data_folder) {
   const AnalysisArguments arguments = analysis_of(options);
   ReportOptions report = report_options(options);
-  const nb::gil_scoped_release released;
+  const WithoutLock released;
   const Selected selected = select(folder, arguments, Which::first);
   report.contrasts = selected.contrasts;
   if (data_folder) report.splits = split_pictures(selected.studies.front(), DataCatalog(*data_folder));
@@ -240,9 +241,11 @@ void bind_store(nb::module_& module) {
   module.def("compare", &compare, "folder"_a, "options"_a, "bits"_a, "at_shares"_a);
   module.def("report_page", &report_page, "folder"_a, "options"_a, "data_folder"_a.none());
   module.def("chart_data", &chart_data, "folder"_a, "options"_a, "data_folder"_a.none());
-  module.def("hint", [](const std::string& name, const std::vector<std::string>& known) {
-    const std::string near = nearest_name(name, known);
-    return near.empty() ? "" : "; did you mean '" + near + "'?";
+  module.def("hint", [](nb::handle name, const std::vector<std::string>& known) {
+    std::string text;
+    if (!nb::try_cast(name, text)) return std::string();  // it is no text, and near to none
+    const std::string near = nearest_name(text, known);
+    return near.empty() ? std::string() : "; did you mean '" + near + "'?";
   });
 }
 

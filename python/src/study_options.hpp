@@ -3,18 +3,22 @@
 
 #include <nanobind/nanobind.h>
 
+#include <optional>
 #include <string>
 
 #include "apps/fedbits/run_support.hpp"
+#include "python/src/values.hpp"
 
 namespace fl::python {
 
-// Sets a field if the dict has the option. Throws TypeError, with the option's name, for a value of another type.
+// Sets a field if the dict has the option. Throws TypeError or ValueError with the option's name.
 template <class T>
 void take(const nanobind::dict& options, const char* name, T& field) {
-  if (!options.contains(name)) return;
-  if (!nanobind::try_cast<T>(options[name], field))
-    throw nanobind::type_error((std::string(name) + " has a value of the wrong type: " + nanobind::repr(options[name]).c_str()).c_str());
+  if (options.contains(name)) read(options[name], name, field);
+}
+template <class T>
+void take(const nanobind::dict& options, const char* name, std::optional<T>& field) {
+  if (options.contains(name)) read(options[name], name, field.emplace());
 }
 
 // Sets the options that all commands with a scenario have. The scenario is `file`, or `text` with a `name` and the `folder` of its relative

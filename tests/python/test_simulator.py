@@ -178,7 +178,7 @@ def test_a_wrong_argument_is_named(wrong, error, words):
     ({"device": "gpu"}, fedbits.ConfigError, "did you mean 'cuda'"),
     ({"state_memory": "2Q"}, fedbits.ConfigError, "such as 8G or 500M"),
     ({"jobs": 3}, fedbits.ConfigError, "jobs: unknown key"),
-    ({"out": 3}, TypeError, "out has a value of the wrong type: 3"),
+    ({"out": 3}, TypeError, "out is 3; it must be a path"),
     ({"threads": "two"}, TypeError, "threads is 'two'; it must be a whole number"),
     ({"threads": 1.5}, TypeError, "threads is 1.5; it must be a whole number"),
     ({"progress": 3}, TypeError, "progress is 3; it must be a function, True for bars, False for nothing, or None"),

@@ -1,0 +1,84 @@
+#include "python/src/calls.hpp"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "apps/fedbits/run_support.hpp"
+
+namespace fl::python {
+
+namespace {
+
+constexpr std::chrono::milliseconds kPause(5);
+
+// Changed with Python's lock alone, except in a forked child, which has one thread.
+struct Counts {
+  std::atomic<int> calls{0}, studies{0}, generation{0};
+  std::atomic<bool> is_ending{false};
+  std::thread::id ends;  // the thread in which the interpreter ends
+};
+Counts g_counts;
+thread_local int g_own_calls = 0;  // of this thread
+
+void forget_calls_of_parent() {
+  g_counts.calls = g_counts.studies = 0;
+  g_counts.is_ending = false;
+  ++g_counts.generation;
+  g_own_calls = 0;
+}
+
+bool is_refused() { return g_counts.is_ending && std::this_thread::get_id() != g_counts.ends; }
+
+[[noreturn]] void end_thread() {
+  PyErr_SetString(PyExc_SystemExit, "the interpreter ends");
+  throw nanobind::python_error();
+}
+
+}  // namespace
+
+Call::Call() {
+  [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, forget_calls_of_parent);
+  if (is_refused()) end_thread();
+  generation_ = g_counts.generation;
+  ++g_counts.calls;
+  ++g_own_calls;
+}
+
+Call::~Call() {
+  if (generation_ != g_counts.generation) return;
+  --g_counts.calls;
+  --g_own_calls;
+}
+
+StoppableStudy::StoppableStudy() : generation_(g_counts.generation) {
+  if (g_counts.studies++ == 0) ask_to_stop(0);
+}
+
+StoppableStudy::~StoppableStudy() {
+  if (generation_ == g_counts.generation && --g_counts.studies == 0) ask_to_stop(0);
+}
+
+void end_calls() {
+  g_counts.ends = std::this_thread::get_id();
+  g_counts.is_ending = true;
+  if (g_counts.studies > 0) ask_to_stop(SIGINT);
+  while (g_counts.calls > g_own_calls) {
+    {
+      const nanobind::gil_scoped_release released;
+      std::this_thread::sleep_for(kPause);
+    }
+    if (PyErr_CheckSignals() != 0) throw nanobind::python_error();
+  }
+}
+
+void raise_interrupt() {
+  if (is_refused()) end_thread();
+  PyErr_SetNone(PyExc_KeyboardInterrupt);
+  throw nanobind::python_error();
+}
+
+}  // namespace fl::python
