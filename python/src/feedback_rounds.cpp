@@ -1,7 +1,9 @@
 #include "python/src/feedback_rounds.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
+#include "apps/fedbits/memory.hpp"
 #include "compressors/codec/finite.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/ops/message_sums.hpp"
@@ -54,6 +56,16 @@ void check_operators(const Scenario& scenario, const RunMethod<T>& method, const
   if (!problems.empty()) throw ConfigError(std::move(problems));
 }
 
+// Throws ConfigError if the state that is there from the beginning, of the server and in common, takes more memory than there is.
+void require_memory(const FeedbackPlan& plan, std::size_t P) {
+  const auto is_there = [](const SlotSpec& slot) { return slot.owner == SlotOwner::server || slot.owner == SlotOwner::shared; };
+  const auto vectors = 1 + std::ranges::count_if(plan.slots, is_there);  // and the estimate
+  const double bytes = static_cast<double>(vectors) * static_cast<double>(P) * sizeof(double);
+  if (bytes > static_cast<double>(available_memory_bytes()))
+    throw ConfigError("a server with vectors of " + std::to_string(P) + " numbers needs " +
+                      std::to_string(static_cast<std::uint64_t>(bytes / 1e9)) + " GB, which this machine does not have");
+}
+
 // Returns the weights of a cohort: those that were given, or w_i over their sum, or w_i itself for all clients.
 std::vector<double> cohort_weights(std::span<const double> given, std::span<const double> population, std::size_t num_clients) {
   if (!given.empty() && given.size() != population.size())
@@ -87,6 +99,7 @@ template <class T>
 FeedbackRounds<T>::FeedbackRounds(const FeedbackSettings& settings)
     : shared_(layers_of(settings.tensors).size()), server_(settings.weights.size(), layers_of(settings.tensors).size()) {
   const LayerTable layers = layers_of(settings.tensors);
+  for (const ChannelOperator& one : settings.operators) require_few_buckets(layers.size(), one.scope, static_cast<std::size_t>(one.bucket));
   FeedbackSettings complete = settings;
   const auto feedback = make_part<Feedback<T>>("feedback", settings.kind, settings.options, Device::cpu, kPrecisionOf<T>);
   needs_ = feedback->needs();
@@ -100,6 +113,7 @@ FeedbackRounds<T>::FeedbackRounds(const FeedbackSettings& settings)
   run_.num_clients = settings.weights.size();
   run_.P = layers.size();
   run_.weights = settings.weights;
+  require_memory(method_.plan, run_.P);
   clients_ = std::make_unique<ClientState<T>>(run_.num_clients, run_.num_clients, run_.P);
   declare_slots<T>(method_, run_, {.clients = clients_.get(), .shared = &shared_, .server = &server_});
   order_.round = 1;

@@ -1,6 +1,8 @@
 #include "python/src/operator.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 #include "compressors/codec/finite.hpp"
 #include "fl_core/config/error.hpp"
@@ -11,6 +13,15 @@
 namespace fl::python {
 
 namespace {
+
+constexpr std::size_t kMostNumbers = std::numeric_limits<std::uint32_t>::max();  // of a vector
+constexpr std::size_t kMostBuckets = std::size_t{1} << 24;                       // which take 40 bytes each
+
+Scope made_scope(const Shape& shape) {
+  const LayerTable layers = layers_of(shape.tensors);
+  require_few_buckets(layers.size(), shape.scope, shape.bucket);
+  return make_scope(layers, shape.scope, shape.bucket, {});
+}
 
 // Returns the key of a scenario's first uplink channel.
 std::uint64_t random_key(std::uint64_t seed) { return hash64(hash64(seed, static_cast<std::uint64_t>(Purpose::compressor)), 0); }
@@ -30,11 +41,20 @@ LayerTable layers_of(const std::vector<std::vector<std::size_t>>& tensors) {
   LayerTable table;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const std::vector<std::size_t>& tensor = tensors[i];
-    std::size_t cols = 1;
-    for (std::size_t d = 1; d < tensor.size(); ++d) cols *= tensor[d];
-    table.layers.push_back({.name = std::to_string(i), .begin = table.size(), .rows = tensor.empty() ? 1 : tensor[0], .cols = cols});
+    std::size_t rows = tensor.empty() ? 1 : tensor[0], cols = 1, size = 0;
+    bool is_too_large = false;
+    for (std::size_t d = 1; d < tensor.size(); ++d) is_too_large |= __builtin_mul_overflow(cols, tensor[d], &cols);
+    is_too_large |= __builtin_mul_overflow(rows, cols, &size) || size > kMostNumbers - std::min(kMostNumbers, table.size());
+    if (is_too_large) throw ConfigError("the shapes have more than " + std::to_string(kMostNumbers) + " numbers");
+    table.layers.push_back({.name = std::to_string(i), .begin = table.size(), .rows = rows, .cols = cols});
   }
   return table;
+}
+
+void require_few_buckets(std::size_t size, ScopeKind scope, std::size_t bucket) {
+  if (scope != ScopeKind::bucket || bucket == 0 || size / bucket < kMostBuckets) return;
+  throw ConfigError("bucket is " + std::to_string(bucket) + ", and " + std::to_string(size) + " numbers would have " +
+                    std::to_string(size / bucket) + " buckets; there may be " + std::to_string(kMostBuckets));
 }
 
 Options options_of(const std::string& role, const std::string& kind, const Value::Table& given) {
@@ -100,8 +120,7 @@ void Sent<T>::write_vector(std::size_t part, std::span<T> out) const {
 
 template <class T>
 Operator<T>::Operator(const std::string& kind, const Options& options, const Shape& shape)
-    : op_(make_part<Compressor<T>>("compressor", kind, options, Device::cpu, kPrecisionOf<T>)),
-      scope_(op_->adapt(make_scope(layers_of(shape.tensors), shape.scope, shape.bucket, {}))) {
+    : op_(make_part<Compressor<T>>("compressor", kind, options, Device::cpu, kPrecisionOf<T>)), scope_(op_->adapt(made_scope(shape))) {
   op_->check(scope_);
 }
 

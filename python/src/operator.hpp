@@ -106,8 +106,11 @@ struct Shape {
   std::size_t bucket = 0;  // elements, for ScopeKind::bucket
 };
 
-// Returns the tensors of a flat vector as layers.
+// Returns the tensors of a flat vector as layers. Throws ConfigError for more numbers than positions of 32 bits can name.
 [[nodiscard]] LayerTable layers_of(const std::vector<std::vector<std::size_t>>& tensors);
+
+// Throws ConfigError for a vector of `size` numbers with so many buckets that they would take more memory than it does.
+void require_few_buckets(std::size_t size, ScopeKind scope, std::size_t bucket);
 
 template <class T>
 class Operator {
