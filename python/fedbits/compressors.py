@@ -14,6 +14,7 @@ from fedbits import _core, arguments
 from fedbits.parts import Part, as_argument, class_name, flat, given_options, make_class, summaries
 
 _ARRAYS = ("error", "state", "shared")  # of a memory
+OR_OLD = ", or a version of fedbits before checksums saved it, which cannot be told apart"  # of a state without a checksum
 _OPERATORS = {np.dtype(np.float32): _core.Operator32, np.dtype(np.float64): _core.Operator64}
 
 
@@ -125,10 +126,10 @@ class Memory:
         return f"<Memory of {', '.join(words)}>" if words else "<Memory, empty>"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"arrays": self._arrays, "round": self._round}
+        return self.state_dict()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._keep(state["arrays"], state.get("round", 0))
+        self.load_state_dict(state)
 
     def _array(self, name: str, size: int, dtype: np.dtype, start: Any = None) -> np.ndarray | None:
         if size == 0:
@@ -148,29 +149,37 @@ class Memory:
         self._round = 0
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """Returns copies of its arrays, and the last round as an array of one number, for load_state_dict().
+        """Returns copies of its arrays, and the last round and a checksum of all as arrays of one number, for load_state_dict().
 
         torch.load reads NumPy arrays only with weights_only=False; save them as tensors, with torch.from_numpy, or with numpy.savez.
         """
         arrays = {name: array.copy() for name, array in self._arrays.items()}
-        return arrays | {"round": np.array([self._round])} if arrays else arrays
+        if not arrays:
+            return {}
+        arrays["round"] = np.array([self._round])
+        return arrays | {"checksum": np.array([_checksum_of(arrays)])}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Arrays may be tensors of PyTorch, as torch.load(weights_only=True) reads them.
 
-        Raises TypeError or ValueError for what state_dict() does not return, and for numbers that are not finite; the memory is then as it was.
+        Raises TypeError or ValueError for what state_dict() does not return, also if a number of it has changed; the memory is then as it was.
         """
         state = {name: _array_of(array) for name, array in arguments.table("the state", state, ()).items()}
-        round = _round_of(state.pop("round", None))
-        for name, array in state.items():
-            if name not in _ARRAYS:
-                raise ValueError(f"a state of a memory has no {name!r}; it has {', '.join(map(repr, (*_ARRAYS, 'round')))}")
+        known = (*_ARRAYS, "round", "checksum")
+        for name in state:
+            if name not in known:
+                raise ValueError(f"a state of a memory has no {arguments.shown(name)}; it has {', '.join(map(repr, known))}")
+        arrays = {name: state[name] for name in _ARRAYS if name in state}
+        for name, array in arrays.items():
             if not isinstance(array, np.ndarray):
                 raise TypeError(f"the {name} of this state is of type {type(array).__name__}; it must be an array of NumPy")
             arguments.float_type(f"the type of its {name}", array.dtype)
             if not np.isfinite(array).all():
                 raise ValueError(f"the {name} of this state has a number that is not finite")
-        self._keep(state, round)
+        round = _checked_round(state)
+        if state and _checksum_of(arrays | {"round": np.array([round])}) != _number_of("checksum", state["checksum"], -2**63, 2**63 - 1):
+            raise ValueError("this state is damaged: it does not match its checksum")
+        self._keep(arrays, round)
 
     def _keep(self, arrays: Mapping[str, np.ndarray], round: int) -> None:
         self._arrays, self._round = {}, round
@@ -179,14 +188,36 @@ class Memory:
             self._arrays[name][:] = np.ravel(array)
 
 
-def _round_of(value: Any) -> int:
-    """Returns the round of a state, 0 for the state of a version that did not count rounds."""
-    if value is None:
+def _checked_round(state: Mapping[str, Any]) -> int:
+    """Returns the round of a memory's state, which has everything if it is not empty."""
+    if not state:
         return 0
+    found = _number_of("round", state["round"], 0, 2**32 - 1) if "round" in state else 0
+    for name in ("checksum", "error", "round"):
+        if name not in state:
+            raise ValueError(f"this state has no {name!r}: it is damaged" + (OR_OLD if name == "checksum" else ""))
+    return found
+
+
+def _number_of(name: str, value: Any, least: int, most: int) -> int:
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind not in "iu":
-        raise ValueError(f"the round of this state is {value!r}; it must be one whole number")
-    return arguments.whole("the round of this state", int(array.reshape(-1)[0]), 0, 2**32 - 1)
+        raise ValueError(f"the {name} of this state is {arguments.shown(value)}; it must be one whole number")
+    return arguments.whole(f"the {name} of this state", int(array.reshape(-1)[0]), least, most)
+
+
+def checksum_of(*pieces: bytes) -> int:
+    """Returns the XXH64 of texts and bytes of a state, as a signed number, which every array of whole numbers can hold."""
+    found = _core.checksum([np.frombuffer(piece, np.uint8) for piece in pieces])
+    return found - 2**64 if found >= 2**63 else found
+
+
+def _checksum_of(arrays: Mapping[str, np.ndarray]) -> int:
+    pieces = []
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        pieces += [f"{name} {array.dtype.str if name != 'round' else ''}".encode(), array.reshape(-1).view(np.uint8).data]
+    return checksum_of(*pieces)
 
 
 def _array_of(value: Any) -> Any:
@@ -221,7 +252,7 @@ class Compressor(Part):
     def __init__(self, *, scope: str = "model", bucket: int = 0, **options: Any):
         if not self.kind:
             raise TypeError("Compressor is the base of all kinds; use one of fedbits.compressors()")
-        if scope not in ("model", "tensor", "bucket"):
+        if not isinstance(scope, str) or scope not in ("model", "tensor", "bucket"):
             raise ValueError(f"scope is {scope!r}; it must be 'model', 'tensor' or 'bucket'")
         bucket = arguments.whole("bucket", bucket, 0, 2**63 - 1)
         if (scope == "bucket") != (bucket > 0):
@@ -364,16 +395,18 @@ def _tensors_of(shapes: Sequence[Sequence[int]] | None, shape: tuple[int, ...]) 
     return tensors
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, name: str = "", level: int = 0) -> Any:
     """Returns options as the core reads them: a compressor inside another one is a table."""
+    if level > arguments.MOST_LEVELS:
+        raise ValueError(f"{name[:80]} has more than {arguments.MOST_LEVELS} levels of values in values, as a list that contains itself")
     if isinstance(value, Compressor):
         if value.scope != "model":
             raise ValueError(f"{value!r} is inside another compressor, whose scope counts; leave out its own")
-        return {"kind": value.kind} | _plain(value._options)
+        return {"kind": value.kind} | _plain(value._options, name, level)
     if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
+        return {key: _plain(one, f"{name}.{key}".lstrip("."), level + 1) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        return [_plain(one, f"{name}[{place}]", level + 1) for place, one in enumerate(value)]
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -8,9 +8,10 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 
 from fedbits import _core, arguments
-from fedbits.compressors import Compressor, Message, _plain
+from fedbits.compressors import OR_OLD, Compressor, Message, _plain, checksum_of
 from fedbits.parts import Part, class_name, flat, given_options, make_class, summaries
 
+_MOST_CLIENTS = 2**24  # whose weights and messages lie in memory together
 _ROUNDS = {np.dtype(np.float32): _core.Feedback32, np.dtype(np.float64): _core.Feedback64}
 
 
@@ -54,10 +55,10 @@ class Feedback(Part):
             raise _core.ConfigError(refused)
         vars(self).update(channels=channels)
         vars(self).update(compressors=self._by_channel(compressor), dtype=arguments.float_type("dtype", dtype), shapes=_shapes_of(P, shapes))
-        vars(self).update(P=sum(map(math.prod, self.shapes)), num_clients=arguments.whole("num_clients", num_clients, 1),
+        vars(self).update(P=sum(map(math.prod, self.shapes)), num_clients=arguments.whole("num_clients", num_clients, 1, _MOST_CLIENTS),
                           seed=arguments.whole("seed", seed, 0, 2**64 - 1))
         self._weights = _weights_of(weights, self.num_clients)
-        self._unit = unit
+        self._unit = None if unit is None else arguments.text("unit", unit)
         self._rounds = self._new_rounds()
 
     def send(self, client: int, vector: Any, *, step_size: float = 1.0, check: bool = True) -> Message:
@@ -122,28 +123,43 @@ class Feedback(Part):
         return out if self._rounds.read_error(self._client(client), out) else None
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns everything that is kept between rounds, as bytes for load_state_dict() of an equal feedback. Raises Error within a round."""
-        return {"kind": self.kind, "round": self.round, "state": self._rounds.save()}
+        """Returns everything that is kept between rounds, as bytes for load_state_dict() of an equal feedback, with a checksum. Raises Error within
+        a round."""
+        state = self._rounds.save()
+        return {"kind": self.kind, "round": self.round, "state": state, "checksum": _checksum_of(self.kind, self.round, state)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Raises ValueError for the state of another kind, and Error for one of other sizes; the feedback is then as it was."""
-        arguments.table("the state", state, ("kind", "state"))
-        if not isinstance(state["state"], bytes):
-            raise TypeError(f"the state's bytes are of type {type(state['state']).__name__}; state_dict() returns them")
-        if state["kind"] != self.kind:
-            raise ValueError(f"this is a state of {state['kind']!r}, not of {self.kind!r}")
-        rounds = self._new_rounds()
-        rounds.restore(state["state"])
-        self._rounds = rounds
+        """Raises ValueError for the state of another kind and for one that has changed since it was saved, and Error for one of other sizes; the
+        feedback is then as it was."""
+        self._rounds = self._restored(state)
 
     def __getstate__(self) -> dict[str, Any]:
         """Raises Error within a round, whose messages are no part of the state."""
-        return vars(self) | {"_rounds": self._rounds.save()}
+        return vars(self) | {"_rounds": self.state_dict()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._rounds = self._new_rounds()
-        self._rounds.restore(state["_rounds"])
+        self._rounds = self._restored(state["_rounds"])
+
+    def _restored(self, state: Any) -> Any:
+        """Returns new rounds with a state, or raises the reason why it is none of this feedback's."""
+        arguments.table("the state", state, ("kind", "round", "state"))
+        kind = arguments.text("the kind of this state", state["kind"])
+        if not isinstance(state["state"], bytes):
+            raise TypeError(f"the state's bytes are of type {type(state['state']).__name__}; state_dict() returns them")
+        if kind != self.kind:
+            raise ValueError(f"this is a state of {kind!r}, not of {self.kind!r}")
+        if "checksum" not in state:
+            raise ValueError("this state has no 'checksum': it is damaged" + OR_OLD)
+        for name in state:
+            if name not in ("kind", "round", "state", "checksum"):
+                raise ValueError(f"a state of a feedback has no {arguments.shown(name)}; it has 'kind', 'round', 'state' and 'checksum'")
+        round = arguments.whole("the round of this state", state["round"], 1, 2**32 - 1)
+        if arguments.index("the checksum of this state", state["checksum"]) != _checksum_of(kind, round, state["state"]):
+            raise ValueError("this state is damaged: it does not match its checksum")
+        rounds = self._new_rounds()
+        rounds.restore(state["state"])
+        return rounds
 
     def _client(self, client: Any) -> int:
         return arguments.whole("client", client, 0, self.num_clients - 1)
@@ -171,10 +187,14 @@ class Feedback(Part):
         return f"{type(self).__name__}({', '.join(words + [f'{name}={value!r}' for name, value in self._options.items()])})"
 
 
+def _checksum_of(kind: str, round: int, state: bytes) -> int:
+    return checksum_of(kind.encode(), str(round).encode(), state)
+
+
 def _shapes_of(P: int | None, shapes: Sequence[Sequence[int]] | None) -> list[tuple[int, ...]]:
     if (P is None) == (shapes is None):
         raise ValueError("give P, the number of parameters, or the shapes of their tensors")
-    found: list[tuple[int, ...]] = list(arguments.shapes("shapes", shapes)) if P is None else [(arguments.whole("P", P, 0),)]
+    found: list[tuple[int, ...]] = list(arguments.shapes("shapes", shapes)) if P is None else [(arguments.whole("P", P, 0, arguments.MOST_NUMBERS),)]
     if sum(map(math.prod, found)) < 1:
         raise ValueError("there are no parameters")
     return found

@@ -15,13 +15,14 @@ import atexit
 import math
 import time
 import weakref
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Iterable, Mapping
 
 import numpy as np
 import torch
 import torch.distributed as dist
 
-from fedbits.compressors import Compressor, Memory, Message
+from fedbits import arguments
+from fedbits.compressors import OR_OLD, Compressor, Memory, Message, checksum_of
 from fedbits.torch_model import Model, dataset
 
 __all__ = ["Compressed", "DdpHook", "Model", "dataset", "ddp_hook"]
@@ -33,7 +34,7 @@ class _Sender:
     def __init__(self, compressor: Compressor, feedback: bool, seed: int, group: Any):
         if not isinstance(compressor, Compressor):
             raise TypeError(f"expected a compressor, as fedbits.TopK(ratio=0.01), got {type(compressor).__name__}")
-        self.compressor, self.seed, self.group = compressor, seed, group
+        self.compressor, self.seed, self.group = compressor, arguments.whole("seed", seed, 0, 2**64 - 1), group
         self._has_feedback, self._memory = feedback, Memory()
         self.rounds, self.bits = 0, 0
 
@@ -72,13 +73,33 @@ class _Sender:
         return f"<{type(self).__name__} of {of}{self.compressor!r}{'' if self._has_feedback else ', without feedback'}: {count}, {self.bits} bits>"
 
     def state_dict(self) -> dict[str, Any]:
-        """What is kept between steps: the memory, and the counts of messages and bits."""
+        """What is kept between steps: the memory, the counts of messages and bits, and a checksum of all."""
         memory = {name: torch.from_numpy(array) for name, array in self._memory.state_dict().items()}
-        return {"memory": memory, "rounds": self.rounds, "bits": self.bits}
+        return {"memory": memory, "rounds": self.rounds, "bits": self.bits, "checksum": _checksum_of(memory, self.rounds, self.bits)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._memory.load_state_dict(state["memory"])
-        self.rounds, self.bits = int(state["rounds"]), int(state["bits"])
+        """Raises TypeError or ValueError for what state_dict() does not return, also if a number of it has changed; nothing is changed then."""
+        self._memory, self.rounds, self.bits = _restored(state)
+
+
+def _checksum_of(memory: Mapping[str, Any], rounds: int, bits: int) -> int:
+    return checksum_of(str(int(memory["checksum"]) if memory else 0).encode(), str(rounds).encode(), str(bits).encode())
+
+
+def _restored(state: Any) -> tuple[Memory, int, int]:
+    """Returns the memory, the messages and the bits of a sender's state, or raises the reason why it is none."""
+    arguments.table("the state", state, ("memory", "rounds", "bits"))
+    if "checksum" not in state:
+        raise ValueError("this state has no 'checksum': it is damaged" + OR_OLD)
+    for name in state:
+        if name not in ("memory", "rounds", "bits", "checksum"):
+            raise ValueError(f"a state of a sender has no {arguments.shown(name)}; it has 'memory', 'rounds', 'bits' and 'checksum'")
+    memory = Memory()
+    memory.load_state_dict(state["memory"])
+    rounds, bits = (arguments.whole(f"the {name} of this state", state[name], 0, 2**63 - 1) for name in ("rounds", "bits"))
+    if arguments.index("the checksum of this state", state["checksum"]) != _checksum_of(state["memory"], rounds, bits):
+        raise ValueError("this state is damaged: it does not match its checksum")
+    return memory, rounds, bits
 
 
 class Compressed(_Sender):
@@ -124,6 +145,10 @@ class Compressed(_Sender):
         return {"optimizer": self.optimizer.state_dict(), "sender": super().state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Raises TypeError or ValueError, before anything is changed, for a state of the sender that state_dict() does not return, and what the optimizer
+        raises."""
+        arguments.table("the state", state, ("optimizer", "sender"))
+        _restored(state["sender"])
         self.optimizer.load_state_dict(state["optimizer"])
         super().load_state_dict(state["sender"])
 

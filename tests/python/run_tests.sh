@@ -46,9 +46,9 @@ test_with_torch() {
   /usr/bin/python3 -m venv --clear --system-site-packages "$folder/torch" || return
   "$folder/torch/bin/pip" install --quiet --force-reinstall --no-deps "$wheel" || return
   "$folder/torch/bin/pip" install --quiet pytest nbclient ipykernel || return
-  # Types, studies and exports are tested in the first environment.
+  # Types, studies, exports, refusals and the end of the interpreter are tested in the first environment.
   local others=() name
-  for name in stubs simulator store plot export; do others+=(--ignore "$source/tests/python/test_$name.py"); done
+  for name in stubs simulator store plot export refusals ending; do others+=(--ignore "$source/tests/python/test_$name.py"); done
   run_tests "$folder/torch" "$source/tests/python" "${others[@]}"
 }
 

@@ -87,7 +87,7 @@ def test_power_sgd_keeps_what_both_sides_share():
     low_rank = (RANDOM.standard_normal((48, 2)) @ RANDOM.standard_normal((2, 32))).astype(np.float32)
     errors = [np.linalg.norm(operator.compress(low_rank, round=r, memory=memory).decode() - low_rank) for r in (1, 2)]
     assert errors[1] < 1e-3 * np.linalg.norm(low_rank)
-    assert set(memory.state_dict()) == {"error", "shared", "round"}
+    assert set(memory.state_dict()) == {"error", "shared", "round", "checksum"}
 
 
 def test_a_memory_can_be_saved_and_restored():

@@ -298,6 +298,35 @@ def test_a_compressor_goes_to_spawned_processes(tmp_path):
         assert (tmp_path / str(rank)).read_bytes() == bytes(compressor.compress(torch.arange(16.0), client=rank))
 
 
+def test_no_damaged_state_of_a_sender_is_taken():
+    def new(seed):
+        model = model_of(seed=seed)
+        return model, fedbits.torch.Compressed(torch.optim.SGD(model.parameters(), lr=0.1), fedbits.TopK(ratio=0.1))
+
+    (model, one), (_, two) = new(1), new(2)
+    take_step(model, one, 0)
+    state = one.state_dict()
+    sender, before = state["sender"], two.state_dict()
+    error = sender["memory"]["error"].clone()
+    error[3] += 1
+    for damage in ({"rounds": 2}, {"bits": sender["bits"] ^ 1}, {"checksum": sender["checksum"] ^ 1}, {"rounds": -1}, {"rounds": 2**70}, {"more": 1},
+                   {"memory": {}}, {"memory": sender["memory"] | {"error": error}}, {"memory": sender["memory"] | {"round": torch.tensor([9])}}):
+        with pytest.raises(ValueError, match="state"):
+            two.load_state_dict(state | {"sender": sender | damage})
+    for name in sender:
+        with pytest.raises(ValueError, match="state"):
+            two.load_state_dict(state | {"sender": {other: sender[other] for other in sender if other != name}})
+    assert two.state_dict() == before and two.error is None
+    two.load_state_dict(state)
+    assert (two.rounds, two.bits) == (one.rounds, one.bits) and np.array_equal(two.error, one.error)
+
+
+@pytest.mark.parametrize("seed", [2**70, -1])
+def test_a_seed_that_is_none_is_refused_at_once(seed):
+    with pytest.raises(ValueError, match="^seed is "):
+        fedbits.torch.ddp_hook(fedbits.TopK(k=2), seed=seed)
+
+
 def test_a_saved_memory_is_read_without_pickles(tmp_path):
     memory = fedbits.Memory()
     fedbits.TopK(k=2).compress(torch.arange(16.0), memory=memory)
