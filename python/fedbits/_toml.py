@@ -1,16 +1,21 @@
 """Values of Python as the text of a scenario file."""
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
-from typing import Any, Iterable, Mapping
+from typing import Any, Iterable, Iterator, Mapping
 
 from fedbits import arguments
 
 
-def value_text(value: Any, path: str, level: int = 0) -> str:
-    """Returns a value in the syntax of TOML. Raises TypeError and ValueError, with its path, for a value that no option can take."""
+def value_text(value: Any, path: str, level: int = 0, numbers: Iterator[int] | None = None) -> str:
+    """Returns a value in the syntax of TOML. Raises TypeError and ValueError, with its path, for a value that no option can take. `numbers` counts
+    the values in it."""
+    numbers = numbers or itertools.count()
+    if next(numbers) > arguments.MOST_VALUES:
+        raise ValueError(f"{path[:80]} has more than {arguments.MOST_VALUES} values, as a list that is in many lists")
     if level > arguments.MOST_LEVELS:
         raise ValueError(f"{path[:80]} has more than {arguments.MOST_LEVELS} levels of values in values, as a list that contains itself")
     if hasattr(value, "as_table"):
@@ -27,9 +32,10 @@ def value_text(value: Any, path: str, level: int = 0) -> str:
     if isinstance(value, (str, os.PathLike)):
         return json.dumps(arguments.text(path, os.fspath(value)), ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_key_text(key, path)} = {value_text(one, f'{path}.{key}', level + 1)}" for key, one in value.items()) + "}"
+        texts = (f"{_key_text(key, path)} = {value_text(one, f'{path}.{key}', level + 1, numbers)}" for key, one in value.items())
+        return "{" + ", ".join(texts) + "}"
     if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
-        return "[" + ", ".join(value_text(one, f"{path}[{place}]", level + 1) for place, one in enumerate(value)) + "]"
+        return "[" + ", ".join(value_text(one, f"{path}[{place}]", level + 1, numbers) for place, one in enumerate(value)) + "]"
     raise TypeError(f"{path}: a value of a scenario is a bool, an int, a float, a str, a list or a dict of these; {arguments.shown(value)} is of type "
                     f"{type(value).__name__}")
 

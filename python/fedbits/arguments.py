@@ -13,6 +13,7 @@ import numpy as np
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 MOST_NUMBERS = 2**32 - 1  # of a vector: positions have 32 bits
 MOST_LEVELS = 64  # of values in values, as in a scenario
+MOST_VALUES = 1_000_000  # of an option or a key: a list that is in several lists counts each time
 
 
 def shown(value: Any) -> str:

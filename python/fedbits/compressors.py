@@ -4,9 +4,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import itertools
 import math
 import sys
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -206,14 +207,14 @@ def _number_of(name: str, value: Any, least: int, most: int) -> int:
     return arguments.whole(f"the {name} of this state", int(array.reshape(-1)[0]), least, most)
 
 
-def checksum_of(*pieces: bytes) -> int:
+def checksum_of(*pieces: bytes | memoryview) -> int:
     """Returns the XXH64 of texts and bytes of a state, as a signed number, which every array of whole numbers can hold."""
     found = _core.checksum([np.frombuffer(piece, np.uint8) for piece in pieces])
     return found - 2**64 if found >= 2**63 else found
 
 
 def _checksum_of(arrays: Mapping[str, np.ndarray]) -> int:
-    pieces = []
+    pieces: list[bytes | memoryview] = []
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         pieces += [f"{name} {array.dtype.str if name != 'round' else ''}".encode(), array.reshape(-1).view(np.uint8).data]
@@ -395,18 +396,21 @@ def _tensors_of(shapes: Sequence[Sequence[int]] | None, shape: tuple[int, ...]) 
     return tensors
 
 
-def _plain(value: Any, name: str = "", level: int = 0) -> Any:
-    """Returns options as the core reads them: a compressor inside another one is a table."""
+def _plain(value: Any, name: str = "", level: int = 0, numbers: Iterator[int] | None = None) -> Any:
+    """Returns options as the core reads them: a compressor inside another one is a table. `numbers` counts the values."""
+    numbers = numbers or itertools.count()
     if level > arguments.MOST_LEVELS:
         raise ValueError(f"{name[:80]} has more than {arguments.MOST_LEVELS} levels of values in values, as a list that contains itself")
+    if next(numbers) > arguments.MOST_VALUES:
+        raise ValueError(f"{name[:80]} has more than {arguments.MOST_VALUES} values, as a list that is in many lists")
     if isinstance(value, Compressor):
         if value.scope != "model":
             raise ValueError(f"{value!r} is inside another compressor, whose scope counts; leave out its own")
-        return {"kind": value.kind} | _plain(value._options, name, level)
+        return {"kind": value.kind} | _plain(value._options, name, level, numbers)
     if isinstance(value, Mapping):
-        return {key: _plain(one, f"{name}.{key}".lstrip("."), level + 1) for key, one in value.items()}
+        return {key: _plain(one, f"{name}.{key}".lstrip("."), level + 1, numbers) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(one, f"{name}[{place}]", level + 1) for place, one in enumerate(value)]
+        return [_plain(one, f"{name}[{place}]", level + 1, numbers) for place, one in enumerate(value)]
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -13,7 +13,16 @@ namespace fl::python {
 namespace {
 
 constexpr int kMostLevels = 64;         // of values in values, as of a scenario
-constexpr std::size_t kMostShown = 80;  // characters
+constexpr std::size_t kMostShown = 80;  // bytes of a name or a value
+constexpr int kMostValues = 1'000'000;  // of all options: a list that is in several lists counts each time
+
+// Returns the beginning of a text, without a part of a character.
+std::string beginning_of(const std::string& text) {
+  if (text.size() <= kMostShown) return text;
+  std::size_t end = kMostShown;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end) + "...";
+}
 
 // Returns the text of an object that is one, or nothing if it has no bytes.
 std::optional<std::string> bytes_of(nb::handle object) {
@@ -30,23 +39,32 @@ std::string text_of(nb::handle object, const std::string& name) {
   return text;
 }
 
-Value value_at(nb::handle object, const std::string& name, int level);
+// Where a value is: levels below an option, and the number of values before it.
+struct Place {
+  int level = 0;
+  int* count = nullptr;
 
-Value::Table table_at(const nb::dict& dictionary, const std::string& name, int level) {
+  [[nodiscard]] Place below() const { return {level + 1, count}; }
+};
+
+Value value_at(nb::handle object, const std::string& name, const Place& place);
+
+Value::Table table_at(const nb::dict& dictionary, const std::string& name, const Place& place) {
   Value::Table table;
   for (const auto& [key, value] : dictionary) {
     std::string text = text_of(key, name.empty() ? "the name of an option" : "a key of " + name);
     const std::string path = name.empty() ? text : name + "." + text;
-    table.emplace_back(std::move(text), value_at(value, path, level + 1));
+    table.emplace_back(std::move(text), value_at(value, path, place.below()));
   }
   return table;
 }
 
-Value value_at(nb::handle object, const std::string& name, int level) {
-  if (level > kMostLevels)
-    throw nb::value_error((name.substr(0, kMostShown) + " has more than " + std::to_string(kMostLevels) +
-                           " levels of values in values, as a list that contains itself")
-                              .c_str());
+Value value_at(nb::handle object, const std::string& name, const Place& place) {
+  const auto refuse_more_than = [&name](int most, const char* what) {
+    throw nb::value_error((beginning_of(name) + " has more than " + std::to_string(most) + what).c_str());
+  };
+  if (place.level > kMostLevels) refuse_more_than(kMostLevels, " levels of values in values, as a list that contains itself");
+  if (++*place.count > kMostValues) refuse_more_than(kMostValues, " values, as a list that is in many lists");
   if (nb::isinstance<nb::bool_>(object)) return {nb::cast<bool>(object)};
   if (nb::isinstance<nb::int_>(object)) {
     std::int64_t number = 0;
@@ -55,11 +73,10 @@ Value value_at(nb::handle object, const std::string& name, int level) {
   }
   if (nb::isinstance<nb::float_>(object)) return {nb::cast<double>(object)};
   if (nb::isinstance<nb::str>(object)) return {text_of(object, name)};
-  if (nb::isinstance<nb::dict>(object)) return {table_at(nb::borrow<nb::dict>(object), name, level)};
+  if (nb::isinstance<nb::dict>(object)) return {table_at(nb::borrow<nb::dict>(object), name, place)};
   if (nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object)) {
     Value::List list;
-    std::size_t place = 0;
-    for (const nb::handle one : object) list.push_back(value_at(one, name + "[" + std::to_string(place++) + "]", level + 1));
+    for (const nb::handle one : object) list.push_back(value_at(one, name + "[" + std::to_string(list.size()) + "]", place.below()));
     return {std::move(list)};
   }
   throw nb::type_error(
@@ -75,10 +92,7 @@ std::string shown(nb::handle object) {
   } catch (const nb::python_error&) {  // of a whole number with more than 4,300 digits, or of the object's own code
   }
   if (text.empty()) text = std::string("an object of type ") + nb::type_name(object.type()).c_str();
-  if (text.size() <= kMostShown) return text;
-  std::size_t end = kMostShown;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // between two characters
-  return text.substr(0, end) + "...";
+  return beginning_of(text);
 }
 
 void read(nb::handle object, const std::string& name, std::string& to) {
@@ -100,9 +114,15 @@ void refuse(nb::handle object, const std::string& name) {
   throw nb::type_error((name + " has a value of the wrong type: " + shown(object)).c_str());
 }
 
-Value::Table table_of(const nb::dict& dictionary) { return table_at(dictionary, "", 0); }
+Value::Table table_of(const nb::dict& dictionary) {
+  int count = 0;
+  return table_at(dictionary, "", {.level = 0, .count = &count});
+}
 
-Value value_of(nb::handle object, const std::string& name) { return value_at(object, name, 0); }
+Value value_of(nb::handle object, const std::string& name) {
+  int count = 0;
+  return value_at(object, name, {.level = 0, .count = &count});
+}
 
 nb::object object_of(const Value& value) {
   struct Visitor {

@@ -18,8 +18,8 @@ namespace fl::python {
 namespace nb = nanobind;
 
 // Returns an option as the core reads it. Throws, with the option's name, TypeError for an object of another type, and ValueError for a
-// whole number beyond 64 bits, for text that has no bytes (a half of a surrogate pair), and for values in values in more than 64 levels, as
-// a list that contains itself.
+// whole number beyond 64 bits, for text that has no bytes (a half of a surrogate pair), and for more than a million values, or 64 levels of
+// them, as a list that contains itself.
 [[nodiscard]] Value value_of(nb::handle object, const std::string& name);
 [[nodiscard]] Value::Table table_of(const nb::dict& dictionary);
 [[nodiscard]] nb::object object_of(const Value& value);

@@ -145,6 +145,14 @@ def deep_dict(levels=10_000):
     return one
 
 
+def in_many_lists(levels=60):
+    """Sixty lists, which stand for 2^60 values."""
+    one = [1]
+    for _ in range(levels):
+        one = [one, one]
+    return one
+
+
 HUGE, HALF, ZERO = 2**70, "\ud800", "a\0b"
 VALUES = {"2**70": HUGE, "-2**63-1": -2**63 - 1, "10**5000": 10**5000, "half of a pair": HALF, "in itself": in_itself(),
           "dict in itself": in_itself_as_a_dict(), "deep": deep(), "deep dict": deep_dict()}
@@ -312,6 +320,23 @@ def test_numbers_and_texts_that_cannot_be_held_are_named(small_store, name, use)
         use(small_store)
     assert not isinstance(raised.value, RecursionError)
     assert name in str(raised.value).replace("\ud800", "") and "bad_cast" not in str(raised.value) and len(str(raised.value)) < 1000
+
+
+@pytest.mark.parametrize("name, use", [
+    ("k", lambda value: fedbits.TopK(k=value)),
+    ("stages", lambda value: fedbits.Schedule(stages=value)),
+    ("momentum", lambda value: fedbits.EF21(fedbits.TopK(k=2), num_clients=2, P=4, momentum=value)),
+    ("k", lambda value: fedbits._core.check_options("compressor", "top_k", {"k": value})),
+    ("sweep", lambda value: fedbits.Scenario({"name": "x", "sweep": {"axis": value}})),
+    ("compressor.up", lambda value: run_with(compressor={"up": {"kind": "schedule", "stages": value}})),
+    ("k", lambda value: fedbits.check("top_k", k=value)),
+])
+def test_lists_that_stand_for_more_values_than_there_is_memory_are_refused(name, use):
+    begun = resource.getrusage(resource.RUSAGE_SELF)
+    with pytest.raises(ValueError, match=f"^{name}.* as a list that is in many lists$"):
+        use(in_many_lists())
+    ended = resource.getrusage(resource.RUSAGE_SELF)
+    assert ended.ru_utime - begun.ru_utime < 60 and ended.ru_maxrss - begun.ru_maxrss < 2_000_000
 
 
 def test_a_partitioner_whose_draws_is_no_truth_value_is_named():
