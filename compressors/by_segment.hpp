@@ -84,10 +84,10 @@ template <class T>
 }
 
 // Returns a scope on which an operator sends the same kind of message as for the first segment: the segment, or the beginning of a long
-// one. It is much longer than the number of entries that the operator keeps, whatever the length of the segment.
+// one. It is about four times as long as the operator needs, whatever the length of the segment.
 template <class T>
 [[nodiscard]] Scope trial_scope(const Wrapped<T>& op, const Scope& scope) {
-  constexpr std::size_t kFirst = std::size_t{1} << 16, kFactor = 16;
+  constexpr std::size_t kFirst = std::size_t{1} << 12, kFactor = 4;
   std::size_t most = kFirst;
   while (most < scope.segments[0].size() && !accepts(op, beginning_of(scope, 0, most / kFactor))) most *= kFactor;
   return beginning_of(scope, 0, most);
