@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "apps/fedbits/run_support.hpp"
+#include "fl_core/config/stopping.hpp"
 
 namespace fl::python {
 
@@ -37,6 +38,8 @@ bool is_refused() { return g_counts.is_ending && std::this_thread::get_id() != g
   PyErr_SetString(PyExc_SystemExit, "the interpreter ends");
   throw nanobind::python_error();
 }
+
+bool is_stop_asked() { return caught_signal() != 0; }
 
 }  // namespace
 
@@ -79,6 +82,20 @@ void raise_interrupt() {
   if (is_refused()) end_thread();
   PyErr_SetNone(PyExc_KeyboardInterrupt);
   throw nanobind::python_error();
+}
+
+void stop_preparations() {
+  set_stop_source({.is_asked = is_stop_asked});
+  nanobind::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const Stopped&) {
+      if (is_refused())
+        PyErr_SetString(PyExc_SystemExit, "the interpreter ends");
+      else
+        PyErr_SetNone(PyExc_KeyboardInterrupt);
+    }
+  });
 }
 
 }  // namespace fl::python

@@ -49,4 +49,7 @@ void end_calls();
 // Raises KeyboardInterrupt for a study that was stopped, and SystemExit in a thread that does not outlive the interpreter.
 [[noreturn]] void raise_interrupt();
 
+// Lets a study that is asked to stop give up what it does before its first round, and lets Python see that as raise_interrupt() does.
+void stop_preparations();
+
 }  // namespace fl::python

@@ -346,6 +346,21 @@ def test_an_interrupt_leaves_the_handler_of_python():
         time.sleep(1)
 
 
+@pytest.mark.parametrize("play", [fedbits.run, fedbits.plan])
+def test_an_interrupt_ends_the_search_for_a_minimum(play):
+    long = {
+        "name": "long", "rounds": 5, "precision": "float64",
+        "data": {"kind": "synthetic", "clients": 40, "features": 400, "classes": 40, "alpha": 1, "beta": 1},
+        "partition": {"kind": "natural", "clients": 40}, "model": {"kind": "logistic_regression", "l2": 1e-9},
+        "local": {"kind": "gradient", "learning_rate": 0.01}, "compressor": {"up": {"kind": "top_k", "ratio": 0.1}}, "feedback": {"up": {"kind": "ef14"}}}
+    timer = threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        play(long)
+    timer.join()
+    assert not os.path.exists("fedbits-out/long/results.sqlite")
+
+
 # ---- plan, suggest, check
 
 def test_a_plan_predicts_the_bits(tmp_path):
