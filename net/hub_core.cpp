@@ -166,7 +166,7 @@ void HubCore::make_ready(Peer& peer, const wire::Ready& ready) {
   if (const Session& place = roster_.place_for(*session); !place.can_continue_from(ready.closed_round()))
     throw ProtocolError("its clients have the state of round " + std::to_string(ready.closed_round()) + ", and their last one is round " +
                         std::to_string(place.closed) + ": that state is lost");
-  if (session->is_rival) session = &give_place(peer, *session);
+  if (session->is_rival()) session = &give_place(peer, *session);
   peer.allow_payload(offer_.most_message_bytes);
   roster_.make_ready(*session);
   for (const PeerId rival : roster_.rivals_for(session->clients))
@@ -194,15 +194,15 @@ Session& HubCore::give_place(Peer& peer, const Session& rival) {
 // Sends the frames of rounds that the peer has not acknowledged. Its answers to them may be there already, as may the memories of its last
 // round, which a peer that connects again sends once more.
 void HubCore::send_again(Peer& peer, Session& session) {
-  session.num_repeated = session.closed > 0 ? num_clients(session.clients) : 0;
+  session.late.repeated = session.closed > 0 ? num_clients(session.clients) : 0;
   for (const PlayedRound& round : session.rounds) {
-    session.num_repeated += round.num_answers;
+    session.late.repeated += round.num_answers;
     for (std::size_t i = 0; i < round.frames.size(); ++i)
       put(peer, round.is_closed && i == 0 ? as_replay(round.frames[i]) : round.frames[i]);
   }
   const OutgoingFrame* order = roster_.order_of(session);
   if (order == nullptr) return;
-  session.num_repeated += num_clients(session.clients);
+  session.late.repeated += num_clients(session.clients);
   put(peer, *order);
 }
 
@@ -335,7 +335,7 @@ void HubCore::refuse_message(std::uint32_t client, std::uint32_t round, const st
 // Keeps the frame if the server waits for it. What comes late or twice for an honest reason is dropped and costs the peer nothing.
 void HubCore::take_answer(Peer& peer, const Expected& what, Frame frame) {
   Session* session = session_of(peer);
-  if (session == nullptr || (!session->is_ready && session->num_owed == 0)) throw ProtocolError("it answers before it is ready");
+  if (session == nullptr || (!session->is_ready && session->late.owed == 0)) throw ProtocolError("it answers before it is ready");
   if (!session->is_ready) return take_late(*session);
   if (roster_.host_of(what.client) != session) return refuse(*session, "it speaks for a client that it does not host");
   const ExpectedAnswers::Verdict verdict = answers_.take(what, std::move(frame));
@@ -347,17 +347,17 @@ void HubCore::take_answer(Peer& peer, const Expected& what, Frame frame) {
     return;
   }
   const bool is_known = what.round > 0 && what.round <= answers_.round();
-  if (is_known && session->num_repeated > 0) {
-    --session->num_repeated;
+  if (is_known && session->late.repeated > 0) {
+    --session->late.repeated;
     return;
   }
   if (verdict == ExpectedAnswers::Verdict::repeated) return refuse(*session, "the answer was there already");
-  if (is_known && session->num_owed > 0) return take_late(*session);
+  if (is_known && session->late.owed > 0) return take_late(*session);
   refuse(*session, what.round == answers_.round() ? "nobody waits for this answer" : "the answer is of another round");
 }
 
 void HubCore::take_late(Session& session) {
-  --session.num_owed;
+  --session.late.owed;
   ++counts_.late;
 }
 
@@ -386,7 +386,7 @@ std::vector<std::uint32_t> HubCore::lost_clients(double patience_s) {
 Answers HubCore::finish_answers() {
   Answers answers = answers_.finish();
   for (const Expected& one : answers_.unanswered(true))
-    if (Session* session = roster_.host_of(one.client); session != nullptr) ++session->num_owed;
+    if (Session* session = roster_.host_of(one.client); session != nullptr) ++session->late.owed;
   return answers;
 }
 

@@ -13,6 +13,7 @@ struct Presence {
   std::uint32_t min_clients = 0;  // a run starts when this number of clients is hosted; 0 = all
   double deadline_s = 0;          // limit of a round, from its opening; 0 = none
   double patience_s = 60;         // limit of waiting for a client whose peer has left
+  double ready_limit_s = 600;     // from a run's assignment until its peer is ready
   double over_select = 1;         // clients that are asked in a round, as a multiple of those whose messages are awaited
 
   // Returns whether a round goes on without clients that nobody hosts.

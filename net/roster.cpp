@@ -29,7 +29,7 @@ void for_shared_ranges(const std::vector<ClientRange>& ranges, const std::vector
 // Throws unless a peer without a token may ask for clients of which a session has one.
 void require_free(const Session& owner, std::uint32_t shared, const std::vector<ClientRange>& clients) {
   const std::string client = "client " + std::to_string(shared);
-  if (owner.peer != kNobody && owner.is_proved) throw PlaceTaken(client + " is hosted by another peer already");
+  if (owner.peer != kNobody && owner.hold == Session::Hold::proof) throw PlaceTaken(client + " is hosted by another peer already");
   if (owner.clients != clients && (owner.peer == kNobody || owner.has_part()))
     throw ProtocolError(client + " belongs to a peer that has left: a peer that takes its place hosts " + to_text(owner.clients));
 }
@@ -58,7 +58,7 @@ void Roster::begin_run(std::uint32_t num_clients, std::span<const std::uint32_t>
     session.rounds.clear();
     session.closed = last_closed(session.clients);
     session.last_round = 0;
-    session.num_repeated = 0;
+    session.late.repeated = 0;
   }
   for (const HostId id : gone) forget(sessions_.at(id));
   for (const KeptRounds& one : kept) restore(one);
@@ -106,7 +106,8 @@ Session& Roster::admit(PeerId peer, const std::vector<ClientRange>& clients, con
   else if (has_rivals)
     session = &add_rival(clients);
   session->peer = peer;
-  session->is_ready = session->is_proved = false;
+  session->is_ready = false;
+  if (!session->is_rival()) session->hold = Session::Hold::hello;
   session->next_token = random_token();
   return *session;
 }
@@ -120,12 +121,12 @@ Session& Roster::readmit(Session& session, PeerId peer, const std::vector<Client
   session.next_token.clear();
   session.peer = peer;
   session.is_ready = false;
-  session.is_proved = true;
+  session.hold = Session::Hold::proof;
   return session;
 }
 
 const Session& Roster::place_for(const Session& session) {
-  if (!session.is_rival) return session;
+  if (!session.is_rival()) return session;
   const std::vector<Owner> owners = owners_of(session.clients);
   const bool has_owner = !owners.empty() && owners.front().session->clients == session.clients;
   return has_owner ? *owners.front().session : session;
@@ -154,7 +155,7 @@ std::vector<PeerId> Roster::rivals_for(const std::vector<ClientRange>& clients) 
   std::vector<PeerId> rivals;
   for (const auto& [id, session] : sessions_) {
     bool is_shared = false;
-    if (session.is_rival) for_shared_ranges(session.clients, clients, [&is_shared](std::size_t) { is_shared = true; });
+    if (session.is_rival()) for_shared_ranges(session.clients, clients, [&is_shared](std::size_t) { is_shared = true; });
     if (is_shared) rivals.push_back(session.peer);
   }
   return rivals;
@@ -167,13 +168,14 @@ void Roster::make_ready(Session& session) {
     by_token_[session.token] = session.id;
     session.refusals = 0;
   }
-  session.is_ready = session.was_ready = session.is_proved = true;
+  session.is_ready = session.was_ready = true;
+  session.hold = Session::Hold::proof;
   for (const auto& [first, last] : session.clients) std::fill(host_of_.begin() + first, host_of_.begin() + last + 1, session.id);
   count_hosted(session, true);
 }
 
 void Roster::leave(Session& session, const std::string& why) {
-  if (session.is_rival) {
+  if (session.is_rival()) {
     sessions_.erase(session.id);
     return;
   }
@@ -271,7 +273,7 @@ Session& Roster::add(const std::vector<ClientRange>& clients) {
 Session& Roster::add_rival(const std::vector<ClientRange>& clients) {
   std::vector<std::size_t> waiting(clients.size());
   for (const auto& [id, session] : sessions_)
-    if (session.is_rival) for_shared_ranges(clients, session.clients, [&waiting](std::size_t i) { ++waiting[i]; });
+    if (session.is_rival()) for_shared_ranges(clients, session.clients, [&waiting](std::size_t i) { ++waiting[i]; });
   for (std::size_t i = 0; i < clients.size(); ++i)
     if (waiting[i] >= kMostRivals)
       throw PlaceTaken(std::to_string(waiting[i]) + " peers wait for clients " + to_text({clients[i]}) + " already");
@@ -279,7 +281,7 @@ Session& Roster::add_rival(const std::vector<ClientRange>& clients) {
   session.id = last_id_;
   session.clients = clients;
   session.closed = last_closed(clients);
-  session.is_rival = true;
+  session.hold = Session::Hold::rival;
   return session;
 }
 

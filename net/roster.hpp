@@ -59,8 +59,9 @@ struct FL_API Session {
   PeerId peer = kNobody;  // its connection
   bool is_ready = false;  // the peer has proved the state of its clients
   bool was_ready = false;
-  bool is_proved = false;      // its peer has been ready once, or has the token of one that was
-  bool is_rival = false;       // its peer waits for clients of another session
+  // What gives its peer the place: nothing but a hello; that it has been ready, or has the token of one that was; or none, while it waits
+  // for clients of another session.
+  enum class Hold { hello, proof, rival } hold = Hold::hello;
   bool is_counted_on = false;  // the run has asked for a host of its clients and was given this session
   struct {
     Clock::time_point at{};
@@ -70,9 +71,12 @@ struct FL_API Session {
   std::uint32_t closed = 0;        // the last closed round with clients of the session
   std::uint32_t last_round = 0;    // of the last answer that was accepted
   std::uint64_t refusals = 0;
-  std::uint64_t num_owed = 0;      // answers that were not there in time; they still arrive
-  std::uint64_t num_repeated = 0;  // answers that arrive once more, because their round was sent again
+  struct {
+    std::uint64_t owed = 0;      // answers that were not there in time; they still arrive
+    std::uint64_t repeated = 0;  // answers that arrive once more, because their round was sent again
+  } late;
 
+  [[nodiscard]] bool is_rival() const { return hold == Hold::rival; }
   [[nodiscard]] bool is_here() const { return peer != kNobody && is_ready; }
   // Returns whether the peer can take part in another round.
   [[nodiscard]] bool can_play() const { return is_here() && rounds.size() < kMostBehind; }

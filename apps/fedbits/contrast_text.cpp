@@ -16,7 +16,7 @@ std::string interval_of(double low, double high) {
 std::string p_text(std::size_t count, double p) { return count > 1 ? short_text(p) : "-"; }
 
 std::string with_class(const std::string& label, const std::string& name) {
-  return name.empty() ? shown_label(label) : shown_label(label) + " (" + one_line(name) + ")";
+  return name.empty() ? shown_title(label) : shown_title(label) + " (" + one_line(name) + ")";
 }
 
 std::string axis_text(const Contrasts& contrasts) {
@@ -30,7 +30,7 @@ std::string axis_text(const Contrasts& contrasts) {
 
 std::string levels_text(const Contrasts& contrasts) {
   std::string text;
-  for (const std::string& level : contrasts.levels) text += (text.empty() ? "" : ", ") + shown_label(level);
+  for (const std::string& level : contrasts.levels) text += (text.empty() ? "" : ", ") + shown_title(level);
   return text;
 }
 
@@ -40,7 +40,7 @@ std::string slope_verdict(const SlopeContrast& slope) {
 }
 
 std::vector<std::string> names_of(const Contrasts& contrasts, std::size_t group, std::size_t pair) {
-  return {shown_label(contrasts.groups[group]), with_class(contrasts.pairs[pair].a, contrasts.classes[0]),
+  return {shown_title(contrasts.groups[group]), with_class(contrasts.pairs[pair].a, contrasts.classes[0]),
           with_class(contrasts.pairs[pair].b, contrasts.classes[1])};
 }
 
@@ -85,7 +85,7 @@ Table slope_differences_table(const Contrasts& contrasts) {
   for (const SlopeDifference& one : contrasts.slope_differences) {
     const SlopeContrast& slope = one.contrast;
     std::vector<std::string> row = names_of(contrasts, slope.group, slope.pair);
-    row.insert(row.begin() + 1, shown_label(contrasts.groups[one.other_group]));
+    row.insert(row.begin() + 1, shown_title(contrasts.groups[one.other_group]));
     const std::size_t n = slope.slopes.size();
     for (const std::string& text :
          {std::to_string(n), short_text(slope.slope.mean), interval_of(slope.slope.student.low, slope.slope.student.high),
@@ -138,7 +138,7 @@ void print_contrasts(const Study& study, std::size_t measure, Against against, c
   }
   if (!contrasts.margin) return;
   out << "non-inferiority of A by a margin of " << contrasts.margin->text << " in " << study.measures[measure] << " at equal "
-      << to_string(against) << ", level " << shown_label(contrasts.levels.back())
+      << to_string(against) << ", level " << shown_title(contrasts.levels.back())
       << "\none-sided tests at 2.5%, superiority after non-inferiority; adjusted over " << contrasts.margins.size() << " chains\n\n";
   print(margins_table(contrasts), out);
   out << '\n';

@@ -102,7 +102,7 @@ int join(const JoinArguments& arguments) {
   if (!arguments.rows.shard.empty()) shard = std::make_shared<ServerData>(ServerData::read_shard(arguments.rows.shard));
   std::optional<FolderLock> lock;
   if (!arguments.state.empty()) lock.emplace(arguments.state, FolderLock::Holder{"join.lock", "`fedbits join`", "--state"});
-  catch_signals(arguments.told.quiet);
+  catch_signals(arguments.told.quiet || log.form() != LogForm::sentences);
   const net::JoinOptions options{.host = address.host,
                                  .port = address.port,
                                  .clients = clients,

@@ -97,13 +97,14 @@ std::string one_line(std::string text) {
   return text;
 }
 
-std::string shown_label(const std::string& label) {
+std::string shown_label(const std::string& label, std::size_t most) {
   const std::string line = one_line(label);
   const std::size_t width = display_width(line);
-  if (width <= kMostLabelColumns) return line;
-  constexpr std::size_t kEllipsis = 3, kHead = (kMostLabelColumns - kEllipsis) / 2, kTail = kMostLabelColumns - kEllipsis - kHead;
-  const std::string before_tail = clip(line, width - kTail);
-  return clip(line, kHead) + "..." + line.substr(before_tail.size());
+  if (width <= most) return line;
+  constexpr std::size_t kEllipsis = 3;
+  const std::size_t head = (most - kEllipsis) / 2, tail = most - kEllipsis - head;
+  const std::string before_tail = clip(line, width - tail);
+  return clip(line, head) + "..." + line.substr(before_tail.size());
 }
 
 }  // namespace fl

@@ -31,9 +31,11 @@ void append_exact(std::string& text, double value);  // appends exact_text(value
 // Returns the text on a single line: control characters become spaces.
 [[nodiscard]] std::string one_line(std::string text);
 
-// Returns the label of an axis, or several, as tables and lines show it: on a single line, of at most kMostLabelColumns columns. The middle
+// Returns the label of an axis as tables and lines show it: on a single line, of at most `most` columns. The middle
 // of a longer one is replaced by "...". Files (export, --json, the report's page) have the whole label.
-inline constexpr std::size_t kMostLabelColumns = 80;
-[[nodiscard]] std::string shown_label(const std::string& label);
+inline constexpr std::size_t kMostLabelColumns = 80, kMostTitleColumns = 200;
+[[nodiscard]] std::string shown_label(const std::string& label, std::size_t most = kMostLabelColumns);
+// Does the same for the labels of several axes together.
+[[nodiscard]] inline std::string shown_title(const std::string& labels) { return shown_label(labels, kMostTitleColumns); }
 
 }  // namespace fl

@@ -49,7 +49,7 @@ std::string ratio_text(double value) {
 void begin_row(Table& table, const Study& study, std::size_t panel, std::size_t method, std::size_t& last_panel) {
   if (!table.rows.empty() && panel != last_panel) table.rows.emplace_back();
   const bool is_new = table.rows.empty() || panel != last_panel;
-  table.rows.push_back({is_new ? shown_label(study.panels[panel].title(study.axes.level)) : "", shown_label(study.methods[method])});
+  table.rows.push_back({is_new ? shown_title(study.panels[panel].title(study.axes.level)) : "", shown_title(study.methods[method])});
   last_panel = panel;
 }
 
@@ -118,7 +118,7 @@ void print_equal_bits(const Study& study, std::size_t measure, Against against, 
   const std::vector<EqualBitsComparison> comparisons = compare_at_equal_bits(study, measure, against);
   const auto family = std::ranges::count_if(comparisons, [](const EqualBitsComparison& c) { return c.seeds.size() > 1; });
   out << study.measures[measure] << " at equal " << to_string(against) << ", compared with "
-      << shown_label(study.methods[study.references.baseline]) << " (family of " << family
+      << shown_title(study.methods[study.references.baseline]) << " (family of " << family
       << " comparisons, Holm)\nvalues are means over the last " << std::lround(100 * study.rules.window)
       << "% of the bits; var ratio is var(difference) / (var(value) + var(baseline)), below 1 where pairing helps\n\n";
   print(equal_bits_table(study, comparisons), out);
@@ -127,7 +127,7 @@ void print_equal_bits(const Study& study, std::size_t measure, Against against, 
 
 void print_shares(const Study& study, std::size_t measure, Against against, std::ostream& out) {
   out << study.measures[measure] << " at 25, 50 and 100% of the " << to_string(against) << " of "
-      << shown_label(study.methods[study.references.baseline]) << " (one family, Holm)\nin brackets: evaluations in the last "
+      << shown_title(study.methods[study.references.baseline]) << " (one family, Holm)\nin brackets: evaluations in the last "
       << std::lround(100 * study.rules.window) << "% of the bits, fewer than the " << kLeastEvaluations
       << " that a claim needs; methods that lose nothing are references\n\n";
   print(shares_table(study, compare_at_shares(study, measure, against)), out);

@@ -47,7 +47,6 @@ struct ServeArguments {
   CheckpointArguments checkpoints;
   int threads = 0;
   net::Presence presence;
-  double ready_limit_s = 600;
   bool again = false;
   int insecure = 0, verbose = 0;
   // What is told while runs are played: the address of --status, and the form of events.
@@ -159,7 +158,7 @@ int serve(const ServeArguments& arguments) {
   require_protection(address, arguments.certs, arguments.insecure);
   const auto transport = arguments.certs.empty() ? net::plain_transport() : net::tls_server_transport(arguments.certs);
   const int threads = arguments.threads > 0 ? arguments.threads : usable_cores();
-  catch_signals(arguments.told.quiet);
+  catch_signals(arguments.told.quiet || log.form() != LogForm::sentences);
   const auto goes_on = [] { return caught_signal() == 0; };
 
   const std::string out = arguments.out.empty() ? default_folder(cells).string() : arguments.out;
@@ -170,7 +169,7 @@ int serve(const ServeArguments& arguments) {
   net::PeerHub hub({.host = address.host,
                     .port = address.port,
                     .transport = with_emulation(arguments.emulate, transport, net::kServerPlace),
-                    .ready_limit = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * arguments.ready_limit_s))});
+                    .ready_limit = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * arguments.presence.ready_limit_s))});
   spdlog::info("at most {} connections and files at the same time (ulimit -Hn)", raise_open_files());
   std::cout << "listening at " << address.host << ':' << hub.port() << std::endl;
   log.info("listening", {{"address", address.host + ":" + std::to_string(hub.port())}});
@@ -207,6 +206,11 @@ void add_presence_options(CLI::App& command, net::Presence& presence) {
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   command
+      .add_option("--ready-limit", presence.ready_limit_s,
+                  "seconds in which a peer that was told of a run has to be ready for it; then it has to connect again")
+      ->check(CLI::Range(0.001, 1e6))
+      ->capture_default_str();
+  command
       .add_option("--over-select", presence.over_select,
                   "ask this multiple of a round's clients, and go on when the round has its number of messages")
       ->check(CLI::Range(1.0, 1e6))
@@ -233,11 +237,6 @@ void add_serve_command(CLI::App& app, const Guard& guard) {
   command->add_option("--threads", arguments->threads,
                       "threads of the server (default: the cores that this process may use); results do not depend on it");
   add_presence_options(*command, arguments->presence);
-  command
-      ->add_option("--ready-limit", arguments->ready_limit_s,
-                   "seconds in which a peer that was told of a run has to be ready for it; then it has to connect again")
-      ->check(CLI::Range(0.001, 1e6))
-      ->capture_default_str();
   command->add_flag("--resume", arguments->checkpoints.resume,
                     "continue: finished runs are kept, begun ones continue from their checkpoints");
   command->add_flag("--again", arguments->again, "repeat runs that are stored")->excludes("--resume");

@@ -67,6 +67,8 @@ constexpr std::pair<std::string_view, const char*> kNames[] = {
     {"min-clients", "N"},
     {"deadline", "SECONDS"},
     {"patience", "SECONDS"},
+    {"ready-limit", "SECONDS"},
+    {"also-read", "PATH"},
     {"over-select", "FACTOR"},
     {"emulate", "CONDITIONS"},
     {"certs", "FOLDER"},

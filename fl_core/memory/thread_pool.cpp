@@ -65,9 +65,7 @@ void ThreadPool::run(std::uint32_t num_pieces, Call call, void* work) {
 void ThreadPool::run_with_workers(std::uint32_t num_pieces, Call call, void* work) {
   {
     const std::lock_guard lock(mutex_);
-    preparation_ = Preparation::current();
-    call_ = call;
-    work_ = work;
+    task_ = {Preparation::current(), call, work};
     failure_ = nullptr;
     next_ = 0;
     num_pieces_ = num_pieces;
@@ -96,7 +94,7 @@ std::uint32_t ThreadPool::take_pieces(const Exec& exec) {
   for (std::uint32_t piece = next_++; piece < num_pieces_; piece = next_++, ++taken) {
     try {
       check_for_stop();
-      call_(work_, piece, exec);
+      task_.call(task_.work, piece, exec);
     } catch (const Stopped&) {
       next_ = num_pieces_.load();  // the others end with the piece that they have
       const std::lock_guard lock(mutex_);
@@ -125,7 +123,7 @@ void ThreadPool::worker(std::size_t index) {
       busy_.fetch_add(1, std::memory_order_relaxed);
     }
     {
-      const Preparation::Helper helper(preparation_);
+      const Preparation::Helper helper(task_.preparation);
       take_pieces(execs_[index]);
     }
     busy_.fetch_sub(1, std::memory_order_release);

@@ -61,9 +61,11 @@ class FL_API ThreadPool {
   std::atomic<int> busy_{0};  // workers that take pieces
   bool is_open_ = false;      // whether workers may begin to take pieces; under mutex_
   std::vector<Habit> habits_;
-  Preparation* preparation_ = nullptr;  // of the caller
-  Call call_ = nullptr;
-  void* work_ = nullptr;
+  struct Task {
+    Preparation* preparation = nullptr;  // of the caller
+    Call call = nullptr;
+    void* work = nullptr;
+  } task_;
   std::exception_ptr failure_;
 };
 

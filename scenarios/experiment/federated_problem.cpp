@@ -443,11 +443,6 @@ const Minimum& FederatedProblem<T>::optimum(const OptimumSource& source) {
   return facts_->minima[key] = {std::move(x), value, std::numeric_limits<double>::quiet_NaN(), true};
 }
 
-template <class T>
-std::string FederatedProblem<T>::find_input(const std::string& key, const std::string& path) const {
-  return places_.catalog.find_input(key, path, places_.folder);
-}
-
 template class FederatedProblem<float>;
 template class FederatedProblem<double>;
 

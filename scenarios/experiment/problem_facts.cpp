@@ -152,6 +152,11 @@ TrainingFacts FederatedProblem<T>::facts_for(const Scenario& scenario, bool need
   return facts;
 }
 
+template <class T>
+std::string FederatedProblem<T>::find_input(const std::string& key, const std::string& path) const {
+  return places_.catalog.find_input(key, path, places_.folder);
+}
+
 #define FL_INSTANTIATE(T)                                                                                               \
   template FederatedProblem<T>::FederatedProblem(const Scenario&, std::shared_ptr<const LoadedData<T>>,                 \
                                                  std::shared_ptr<const TrainingFacts>, const DataCatalog&, ThreadPool&, \
@@ -159,6 +164,7 @@ TrainingFacts FederatedProblem<T>::facts_for(const Scenario& scenario, bool need
   template void FederatedProblem<T>::take_held_rows();                                                                  \
   template bool FederatedProblem<T>::holds_rows_of(std::uint32_t) const;                                                \
   template ClientRows<T> FederatedProblem<T>::held_client_rows() const;                                                 \
+  template std::string FederatedProblem<T>::find_input(const std::string&, const std::string&) const;                   \
   template std::uint64_t FederatedProblem<T>::row_hash(std::uint32_t) const;                                            \
   template const std::vector<std::uint64_t>& FederatedProblem<T>::row_hashes() const;                                   \
   template std::uint64_t FederatedProblem<T>::own_labels(std::size_t) const;                                            \

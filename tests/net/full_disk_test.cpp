@@ -6,29 +6,24 @@
 #include <cstring>
 
 #include "scenarios/results/run_store.hpp"
-#include "tests/support/binary.hpp"
+#include "tests/net/serve_and_join.hpp"
 
 namespace fl {
 namespace {
 
 using test::Outcome;
-using test::Process;
 using testing::HasSubstr;
 
-class FullDiskTest : public test::BinaryTest {
+class FullDiskTest : public test::ServeAndJoin {
  protected:
   void TearDown() override {
     ::umount((folder_ / "disk").c_str());
-    BinaryTest::TearDown();
+    ServeAndJoin::TearDown();
   }
   // False where this process may not mount.
   [[nodiscard]] bool mount_disk(const std::string& size, int flags = 0) const {
     std::filesystem::create_directories(folder_ / "disk");
     return ::mount("tmpfs", (folder_ / "disk").c_str(), "tmpfs", static_cast<unsigned long>(flags), ("size=" + size).c_str()) == 0;
-  }
-  std::filesystem::path folder_of(const std::string& name) const {
-    std::filesystem::create_directories(folder_ / name);
-    return folder_ / name;
   }
   // A run whose clients have state, and which sends each of them some kilobytes in each of its rounds.
   void write_scenario(int rounds) const {
@@ -37,25 +32,6 @@ class FullDiskTest : public test::BinaryTest {
               "\n[data]\nkind = 'synthetic'\nclients = 4\nfeatures = 2000\nclasses = 2\n[partition]\nkind = 'natural'\nclients = 4\n"
               "[model]\nkind = 'logistic_regression'\nl2 = 0.01\n[evaluate]\nevery = 1\n[compressor.up]\nkind = 'top_k'\nratio = 0.1\n"
               "[feedback.up]\nkind = 'ef14'\n");
-  }
-  [[nodiscard]] std::unique_ptr<Process> serve(const std::string& out, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> arguments = {"serve", (folder_ / "small.toml").string(), "--listen", "127.0.0.1:0", "--insecure",
-                                          "--out", (folder_ / out).string()};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return std::make_unique<Process>(folder_of("server"), arguments);
-  }
-  [[nodiscard]] std::string address_of(Process& server) const {
-    const std::string text = "listening at ";
-    const auto said = [&] { return read("server/stdout.txt"); };
-    server.wait_until([&] { return said().find('\n') != std::string::npos; });
-    const std::size_t at = said().find(text);
-    return at == std::string::npos ? "" : said().substr(at + text.size(), said().find('\n', at) - at - text.size());
-  }
-  [[nodiscard]] std::unique_ptr<Process> join(const std::string& name, const std::string& address, const std::string& clients,
-                                              const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> arguments = {"join", address, "--clients", clients, "--insecure", "--patience", "20"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return std::make_unique<Process>(folder_of(name), arguments);
   }
   [[nodiscard]] std::string checksum_in(const std::string& out) const {
     const std::vector<RunRecord> runs = RunStore::open(folder_ / out, RunStore::Mode::read).list();
