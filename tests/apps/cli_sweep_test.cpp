@@ -15,6 +15,7 @@ namespace {
 using test::count_of;
 using test::Outcome;
 using test::Process;
+using testing::AllOf;
 using testing::HasSubstr;
 
 class SweepTest : public test::StudyTest {};
@@ -32,7 +33,7 @@ TEST_F(SweepTest, StoresWhatRunStores) {
 // A file chooses its labels. Tables and lines stay readable, and what an export holds is the whole label.
 TEST_F(SweepTest, ShowsTheEndsOfLongLabels) {
   write_study(1, 4);
-  const std::string label = "a" + std::string(20000, 'x') + "b", shown = "a" + std::string(37, 'x') + "..." + std::string(38, 'x') + "b";
+  const std::string label = "a" + std::string(20000, 'x') + "b";
   std::string text = read("study.toml");
   const std::size_t at = text.find("label='hard'");
   ASSERT_NE(at, std::string::npos) << text;
@@ -40,7 +41,7 @@ TEST_F(SweepTest, ShowsTheEndsOfLongLabels) {
   for (const Outcome& outcome : {sweep({"--list"}), fedbits({"plan", "study.toml"}), sweep({"-v"}), fedbits({"report", "out", "--text"})}) {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_LT(outcome.out.size() + outcome.err.size(), 10000u);
-    EXPECT_THAT(outcome.out, HasSubstr(shown));
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("a" + std::string(37, 'x')), HasSubstr("xxx...xxx"), HasSubstr(std::string(38, 'x') + "b")));
   }
   EXPECT_THAT(exported("out"), HasSubstr(label));
 }
