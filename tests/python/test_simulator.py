@@ -321,8 +321,7 @@ def test_a_stopped_study_is_whole_and_goes_on(command, way):
     assert (process.returncode, rest.splitlines()[-1:]) == (3, ["interrupted"]) if way == "interrupt" else process.returncode == -signal.SIGKILL
     status = list(fedbits.Store("out").columns("runs")["status"])
     assert 1 <= status.count("done") < 18 and set(status) <= {"done", "interrupted"}
-    if way == "interrupt":
-        assert "interrupted" in status
+    assert len(status) < 18  # a run that was being prepared has nothing to keep
     play = getattr(fedbits, command)
     whole = play(STUDY, out="out", progress=False, rounds=3000, evaluate__every=50, resume=True)
     assert tables(whole, "a") == tables(play(STUDY, out="other", progress=False, rounds=3000, evaluate__every=50), "b")
