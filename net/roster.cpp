@@ -26,7 +26,8 @@ void for_shared_ranges(const std::vector<ClientRange>& ranges, const std::vector
   }
 }
 
-// Throws unless a peer without a token may ask for clients of which a session has one.
+// Checks whether a peer without a token may ask for clients although a session has one of them. Throws PlaceTaken if the session's peer has
+// been ready, and ProtocolError if the run can go on only with a peer of exactly the session's clients.
 void require_free(const Session& owner, std::uint32_t shared, const std::vector<ClientRange>& clients) {
   const std::string client = "client " + std::to_string(shared);
   if (owner.peer != kNobody && owner.hold == Session::Hold::proof) throw PlaceTaken(client + " is hosted by another peer already");

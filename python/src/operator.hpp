@@ -109,7 +109,8 @@ struct Shape {
 // Returns the tensors of a flat vector as layers. Throws ConfigError for more numbers than positions of 32 bits can name.
 [[nodiscard]] LayerTable layers_of(const std::vector<std::vector<std::size_t>>& tensors);
 
-// Throws ConfigError for a vector of `size` numbers with so many buckets that they would take more memory than it does.
+// Throws ConfigError if buckets of this size divide a vector of `size` numbers into more than 2^24 parts: what is kept for each of them
+// would take more memory than the numbers.
 void require_few_buckets(std::size_t size, ScopeKind scope, std::size_t bucket);
 
 template <class T>
