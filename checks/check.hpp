@@ -9,6 +9,7 @@
 // Other roles have no checks. A part that crashes ends the process; an exception that it throws is a finding.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -31,5 +32,15 @@ struct Check {
 
 // Returns the checks of a role, or an empty list if the role has no checks.
 [[nodiscard]] FL_API std::vector<Check> checks_of(const std::string& role);
+
+// Rows of the form that a model is made for.
+struct RowForm {
+  std::vector<std::size_t> shape;  // of a row
+  std::size_t num_classes = 0;     // 0: the labels are targets
+  std::size_t vocabulary = 0;      // features are whole numbers below it; 0: they are real
+};
+// Lets the checks run a plug-in model on rows of this form, instead of trying which of theirs it takes. Their data set is named kOwnRows.
+FL_API void check_model_on(const std::string& model, RowForm rows);
+inline constexpr const char* kOwnRows = "rows of its own shape";
 
 }  // namespace fl::checks

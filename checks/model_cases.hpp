@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "checks/check.hpp"
 #include "clients/model.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/memory/workspace.hpp"
@@ -137,15 +138,39 @@ std::unique_ptr<Model<T>> make_model(const std::string& name, const std::vector<
 
 // A model with its options and the data to check it on.
 struct ModelCase {
-  enum class Data { classes, targets, quadratics, images, tokens, text, ratings };
+  enum class Data { classes, targets, quadratics, images, tokens, text, ratings, own };
   std::string model, label;
   std::vector<std::pair<std::string, Value>> options = {};
   Data data = Data::classes;
   std::size_t num_classes = 2;
   RowStorage storage = RowStorage::dense;
+  RowForm form = {};  // of Data::own
 };
 
 inline constexpr std::size_t kModelRows = 37;
+
+// Returns random rows of a form, with classes in turn or random targets.
+template <class T>
+Dataset<T> own_rows(std::size_t m, const RowForm& form, std::uint64_t seed) {
+  Dataset<T> data;
+  data.name = kOwnRows;
+  data.shape = form.shape;
+  data.num_rows = m;
+  data.num_features = 1;
+  for (const std::size_t size : form.shape) data.num_features *= size;
+  data.num_classes = form.num_classes;
+  data.allocate_dense();
+  RandomSequence random(seed, Purpose::synthetic_data);
+  for (std::size_t r = 0; r < m; ++r) {
+    T* row = data.dense_row(r);
+    for (std::size_t j = 0; j < data.num_features; ++j)
+      row[j] = static_cast<T>(form.vocabulary > 0 ? static_cast<double>(random.below(static_cast<std::uint32_t>(form.vocabulary)))
+                                                  : random.normal());
+    if (form.num_classes > 0) data.label.push_back(static_cast<std::int32_t>(r % form.num_classes));
+    data.target.push_back(form.num_classes > 0 ? static_cast<double>(r % form.num_classes) : random.normal());
+  }
+  return data;
+}
 
 // Returns random images {1,28,28} as pixels, with classes in turn.
 template <class T>
@@ -211,6 +236,7 @@ Dataset<T> rating_rows(std::size_t m, std::uint64_t seed) {
 
 template <class T>
 Dataset<T> data_for(const ModelCase& c) {
+  if (c.data == ModelCase::Data::own) return own_rows<T>(kModelRows, c.form, 5);
   if (c.data == ModelCase::Data::text) return text_rows<T>(kModelRows, 5);
   if (c.data == ModelCase::Data::ratings) return rating_rows<T>(kModelRows, 5);
   if (c.data == ModelCase::Data::tokens) return token_rows<T>(kModelRows, 5);

@@ -1,7 +1,12 @@
 // The requirements on every model: its gradient is the derivative of its loss, a block equals its clients one by one, float agrees with
-// double, and its Hessian, if it has one, is the derivative of its gradient.
+// double, and its Hessian, if it has one, is the derivative of its gradient. What a call gives does not depend on the calls before it.
+//
+// A model with running statistics, or one that needs several rows, computes gradients otherwise than losses: it is spared the checks that
+// compare them.
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "checks/check.hpp"
 #include "checks/model_cases.hpp"
@@ -40,8 +45,16 @@ std::vector<ModelCase> layered_cases() {
                   Data::images)};
 }
 
-// Returns the cases of a plug-in model: all data that it accepts with its default options.
+std::map<std::string, RowForm>& own_forms() {
+  static std::map<std::string, RowForm> forms;
+  return forms;
+}
+
+// Returns the cases of a plug-in model: rows of its own form, or all data that it accepts with its default options.
 std::vector<ModelCase> accepted_cases(const std::string& name) {
+  if (const auto own = own_forms().find(name); own != own_forms().end())
+    return {
+        {.model = name, .label = name + " on " + kOwnRows, .data = Data::own, .num_classes = own->second.num_classes, .form = own->second}};
   const std::vector<ModelCase> tried = {
       {.model = name, .label = name + " on 2 classes"},
       {.model = name, .label = name + " on 2 classes, sparse", .storage = RowStorage::sparse},
@@ -83,6 +96,13 @@ void for_each_case(const std::string& part, Findings& findings, const Visit& vis
       place.guard([&] { visit(c, place); });
     }
   });
+}
+
+// Whether its gradients are the derivatives of its losses, for any number of rows.
+template <class T>
+bool is_plain(const ModelBench<T>& bench) {
+  return bench.model->minibatch_needs(0).least_rows <= 1 &&
+         std::ranges::none_of(bench.model->layers().layers, [](const Layer& layer) { return layer.statistic_rate > 0; });
 }
 
 // Returns whether |x - y| <= tolerance (1 + |y|); false for NaN.
@@ -135,6 +155,7 @@ std::vector<std::size_t> tried_parameters(const LayerTable& table) {
 void gradient(const std::string& part, Findings& findings) {
   for_each_case(part, findings, [](const ModelCase& c, FindingPlace& place) {
     const ModelBench<double> bench(c);
+    if (!is_plain(bench)) return;
     const auto rows = all_rows(kModelRows);
     auto x = bench.point(1);
     double loss = 0;
@@ -159,6 +180,7 @@ void gradient(const std::string& part, Findings& findings) {
 void loss(const std::string& part, Findings& findings) {
   for_each_case(part, findings, [](const ModelCase& c, FindingPlace& place) {
     const ModelBench<double> bench(c);
+    if (!is_plain(bench)) return;
     const auto rows = all_rows(kModelRows);
     const auto x = bench.point(2);
     double loss = 0;
@@ -174,6 +196,7 @@ void loss(const std::string& part, Findings& findings) {
 void mean(const std::string& part, Findings& findings) {
   for_each_case(part, findings, [](const ModelCase& c, FindingPlace& place) {
     const ModelBench<double> bench(c);
+    if (!is_plain(bench)) return;
     const auto x = bench.point(3);
     for (const std::size_t size : {1u, 2u, 3u, 4u, 5u, 7u, 8u, 13u, 37u}) {
       const auto rows = all_rows(size);
@@ -194,6 +217,7 @@ void mean(const std::string& part, Findings& findings) {
 template <class T>
 void check_block(const ModelCase& c, const FindingPlace& place) {
   const ModelBench<T> bench(c);
+  if (!is_plain(bench)) return;
   const std::vector<std::vector<std::uint32_t>> shards = {{4}, {3, 1, 2}, {}, {9, 8, 7, 6, 5}, all_rows(kModelRows), {30}, {11, 11}, {36}};
   const auto K = static_cast<std::uint32_t>(shards.size());
   const std::vector<std::span<const std::uint32_t>> rows(shards.begin(), shards.end());
@@ -257,12 +281,42 @@ void precision(const std::string& part, Findings& findings) {
   for_each_case(part, findings, [](const ModelCase& c, FindingPlace& place) {
     const ModelBench<double> exact(c);
     const ModelBench<float> rounded(c);
+    if (!is_plain(exact)) return;
     const auto x = rounded.point(8);
     double loss = 0, exact_loss = 0;
     const auto g = rounded.gradient(x, all_rows(kModelRows), &loss);
     const auto exact_g = exact.gradient(std::vector<double>(x.begin(), x.end()), all_rows(kModelRows), &exact_loss);
     expect_near(place, loss, exact_loss, 1e-5, "the loss in float32 and in float64");
     for (std::size_t j = 0; j < exact.P; ++j) expect_near(place, g[j], exact_g[j], 1e-5, "the gradient in float32 and in float64");
+  });
+}
+
+// Calls the model at one point, elsewhere, and at the first point again.
+template <class T>
+void check_steady(const ModelCase& c, FindingPlace place) {
+  const ModelBench<T> bench(c);
+  const auto rows = all_rows(kModelRows), others = all_rows(13);
+  const RandomStream stream(3, 4, 5);
+  const auto step = [&](const std::vector<T>& x, std::span<const std::uint32_t> some) {
+    std::vector<T> g(bench.P);
+    bench.model->stochastic_gradient(bench.exec, shared_view(x.data(), 1, bench.P), {{&some, 1}, {&stream, 1}},
+                                     {g.data(), nullptr, 1, bench.P, bench.P}, nullptr);
+    return g;
+  };
+  const auto loss = [&](const std::vector<T>& x) { return bench.model->loss_sum(bench.exec, x.data(), bench.data, rows, nullptr); };
+  const auto x = bench.point(11), y = bench.point(12);
+  const auto before = step(x, rows);
+  const double loss_before = loss(x);
+  static_cast<void>(step(y, others));
+  static_cast<void>(loss(y));
+  place.expect(step(x, rows) == before, "the gradient of a minibatch depends on the calls before it");
+  place.expect(loss(x) == loss_before, "the loss depends on the calls before it");
+}
+
+void steady(const std::string& part, Findings& findings) {
+  for_each_case(part, findings, [](const ModelCase& c, const FindingPlace& place) {
+    check_steady<double>(c, place.inside("float64"));
+    check_steady<float>(c, place.inside("float32"));
   });
 }
 
@@ -320,6 +374,8 @@ void second_order(const std::string& part, Findings& findings) {
 
 }  // namespace
 
+void check_model_on(const std::string& model, RowForm rows) { own_forms()[model] = std::move(rows); }
+
 const std::vector<Check>& model_checks() {
   static const std::vector<Check> checks = {
       {"accepts", "it accepts classes, targets, quadratics, images, sequences or ratings", accepts},
@@ -330,6 +386,7 @@ const std::vector<Check>& model_checks() {
       {"blocks", "a block of clients gives what each gives alone, bit for bit", model_blocks},
       {"shared_pass", "losses computed along with the gradient have the bytes of separate passes", shared_pass},
       {"precision", "float32 follows float64", precision},
+      {"steady", "a gradient and a loss do not depend on the calls before them", steady},
       {"hessian", "the Hessian, where there is one, is the derivative of the gradient", hessian},
       {"second_order", "second_order() and gradient() are about the same loss", second_order},
   };

@@ -13,7 +13,8 @@ import textwrap
 PACKAGE = pathlib.Path(__file__).resolve().parents[1] / "python" / "fedbits"
 # Modules in the order of the page, with the name by which users reach what is in them.
 MODULES = [("simulator", "fedbits"), ("scenario", "fedbits"), ("store", "fedbits"), ("progress", "fedbits"), ("compressors", "fedbits"),
-           ("feedbacks", "fedbits"), ("models", "fedbits"), ("data", "fedbits"), ("torch", "fedbits.torch"), ("torch_model", "fedbits.torch"), ("plot", "fedbits.plot"),
+           ("feedbacks", "fedbits"), ("models", "fedbits"), ("data", "fedbits"), ("torch", "fedbits.torch"),
+           ("torch_optimizer", "fedbits.torch"), ("torch_hook", "fedbits.torch"), ("torch_model", "fedbits.torch"), ("plot", "fedbits.plot"),
            ("export", "fedbits.export"), ("build", "fedbits")]
 WIDTH = 140
 HEAD = """# The Python package

@@ -122,6 +122,10 @@ class Model(_Part):
         """Returns the rate at which a tensor of running statistics moves; 0: it has weights."""
         return 0.0
 
+    def _least_rows(self) -> int:
+        """Returns the fewest rows of a gradient."""
+        return 1
+
     def _starts_at_random(self) -> bool:
         return type(self).initial is not Model.initial
 

@@ -154,6 +154,10 @@ def check(*parts: str, only: Sequence[str] = (), **options: Any) -> list[Check]:
     if isinstance(only, str):
         raise TypeError(f"only is {only!r}; it must be a list of checks, as [{only!r}]")
     registration.refresh(" ".join(parts))
+    for part in parts:
+        prepare = getattr(registration.registered("model", part), "_prepare_check", None)
+        if prepare is not None:
+            prepare()
     names = [arguments.text(f"only[{place}]", name) for place, name in enumerate(only)]
     rows = _core.check_parts(list(parts), list(_toml.settings(options)), names, _is_interruptible())
     return [Check(*row) for row in rows]

@@ -2,17 +2,23 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import math
 import threading
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import numpy as np
 import torch
 
-from fedbits import models
+from fedbits import _core, models
 from fedbits.models import Rows
 from fedbits.data import Dataset
 from fedbits.digest import digest_of
 from fedbits.registration import calling, register
+from fedbits.torch_steadiness import Steadiness
+
+_STATISTICS = torch.nn.modules.batchnorm._NormBase  # layers with running statistics: batch and instance normalisation
+_OWN_ROWS = "rows of its own shape"  # the data set of fedbits.check()
 
 
 class Model:
@@ -27,17 +33,21 @@ class Model:
     kind: the name in scenarios. Another model of the same kind takes the place of the one before.
     initial: None: every run starts with the module's parameters. A function of the module gives it others, after torch.manual_seed() with the
     run's seed; "reset" calls reset_parameters() of its layers.
+    restored: names of buffers and attributes that forward() changes, as "mean" or "*._u", which are set to their starting values before each call.
+    example: features of a few rows, for fedbits.check(); by default the shape that the first layer takes is tried out.
 
-    Parameters that require a gradient become one flat vector, in the order of module.parameters(). The running statistics of batch normalisation
-    follow them, and move and are averaged as those of the simulator's own layers. All other buffers are constants of the module.
+    Parameters that require a gradient become one flat vector, in the order of module.parameters(). The running statistics of batch and instance
+    normalisation follow them, and move and are averaged as those of the simulator's own layers. All other buffers and attributes are constants of
+    the module: if forward() changes one, the run ends with a ValueError that names it, because all clients share the module.
     Results are stored under a digest of the module and the functions: parameters, buffers, hooks, code, and all attributes, default arguments,
     captured variables and named global variables. TypeError names an attribute that cannot be read, such as an open file.
-    A minibatch is computed in training mode, with random numbers of its own where the module has dropout; losses and predictions, and gradients
-    of all rows of a client, in evaluation mode (the latter in training mode if there are running statistics).
+    A minibatch is computed in training mode, with random numbers of its own where the module draws with PyTorch; losses and predictions, and
+    gradients of all rows of a client, in evaluation mode (the latter in training mode, without dropout, if there are running statistics).
     """
 
     def __init__(self, module: torch.nn.Module, loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None, *, kind: str = "torch",
-                 predict: Callable[[torch.Tensor], torch.Tensor] | None = None, initial: Callable[[torch.nn.Module], Any] | str | None = None):
+                 predict: Callable[[torch.Tensor], torch.Tensor] | None = None, initial: Callable[[torch.nn.Module], Any] | str | None = None,
+                 restored: Sequence[str] = (), example: Any = None):
         if not isinstance(module, torch.nn.Module):
             raise TypeError(f"expected a module of PyTorch, got {type(module).__name__}")
         for name, parameter in module.named_parameters():
@@ -47,17 +57,27 @@ class Model:
             raise ValueError(f"initial is {initial!r}; it must be None, 'reset' or a function of the module")
         if not any(parameter.requires_grad for parameter in module.parameters()):
             raise ValueError("the module has no parameter that requires a gradient")
-        self.module, self.kind = copy.deepcopy(module), kind
+        self.module, self.kind = _copy_of(module), kind
         self.loss = loss or torch.nn.functional.cross_entropy
         self.predict = predict or (lambda outputs: outputs.argmax(dim=1))
         self.initial: Callable[[torch.nn.Module], Any] | None = _reset if isinstance(initial, str) else initial
+        self.restored = [restored] if isinstance(restored, str) else list(restored)
+        self.example = None if example is None else torch.as_tensor(example)
+        Steadiness(self.module, _statistics_of(self.module), self.restored)  # names that do not exist are refused at once
         register("model", kind, self, Model)
 
     def _code(self) -> str:
-        return digest_of(module=self.module, loss=self.loss, predict=self.predict, initial=self.initial)
+        values = {"module": self.module, "loss": self.loss, "predict": self.predict, "initial": self.initial}
+        return digest_of(**values, **({"restored": self.restored} if self.restored else {}))
 
     def _new(self) -> _Bound:
         return _Bound(self)
+
+    def _prepare_check(self) -> None:
+        """Tells the checks of the core the shape of rows that the module takes."""
+        found = _form_of(self.module, self.example)
+        if found is not None:
+            _core.check_model_on(self.kind, *found)
 
 
 class _Bound(models.Model):
@@ -74,7 +94,11 @@ class _Bound(models.Model):
         self._tensors = list(self._weights.values())
         self._statistics = _statistics_of(self._module)
         tensors = super()._bind(facts)
-        self._draws = any("Dropout" in type(one).__name__ for one in self._module.modules())
+        if facts["name"] == _OWN_ROWS:
+            self._facts = dataclasses.replace(self._facts, has_integers=_takes_integers(self._module, self._model.example))
+        self._dropout = [one for one in self._module.modules() if "Dropout" in type(one).__name__]
+        self._draws = bool(self._dropout)  # or found out in a call
+        self._mode = "training"
         self._flat = torch.empty(self._size, dtype=getattr(torch, facts["dtype"]))
         self._point = self._flat.numpy()
         self._num_weights = sum(one.numel() for one in self._weights.values())
@@ -85,7 +109,27 @@ class _Bound(models.Model):
             tensor.data = view
             begin += tensor.numel()
         self._start = self._point.copy()
+        self._steadiness = Steadiness(self._module, self._statistics, self._model.restored)
         return tensors
+
+    def _least_rows(self) -> int:
+        """Returns the fewest rows of a gradient: two, if a normalisation gets one number per channel of one row, which has no variance."""
+        if not any(isinstance(one, _STATISTICS) for one in self._module.modules()):
+            return 1
+        one_row = Rows(np.zeros((1, self._facts.num_features), self._facts.dtype), None, np.zeros(1, np.int64), 0)
+        with self._lock, torch.no_grad(), torch.random.fork_rng(devices=[]):
+            try:
+                self._set_mode("training")
+                self._steadiness.begin()
+                self._module(self._tensors_of(one_row)[0])
+            except ValueError as error:
+                return 2 if _NO_VARIANCE in str(error) else 1
+            except Exception:  # a minibatch will say what is wrong
+                return 1
+            finally:
+                self._steadiness.forgive()
+                np.copyto(self._point, self._start)
+        return 1
 
     def shapes(self, data: models.DataFacts) -> dict[str, tuple[int, ...]]:
         return {name: tuple(one.shape) for name, one in self._weights.items()} | {name: tuple(one.shape)
@@ -108,24 +152,51 @@ class _Bound(models.Model):
 
     def _gradient(self, x: np.ndarray, rows: Rows, out: np.ndarray) -> float:
         with self._lock:
-            np.copyto(self._point, x)
-            self._set_mode(rows.seed is not None or bool(self._statistics))
-            features, labels = self._tensors_of(rows)
-            if self._draws and rows.seed is not None:
-                with torch.random.fork_rng(devices=[]):
-                    torch.manual_seed(rows.seed)
-                    loss = self._loss_of(self._module(features), labels)
-            else:
-                loss = self._loss_of(self._module(features), labels)
+            self._set_mode("training" if rows.seed is not None else "measuring" if self._statistics else "evaluation")
+            loss = self._call(x, rows.seed, lambda: self._loss_of_rows(rows))
             self._write_gradient(torch.autograd.grad(loss, self._tensors, allow_unused=True), out)
             self._read_statistics(x, out)
             value = loss.item()
         self._require_finite(value, out)
         return value
 
-    def _set_mode(self, trains: bool) -> None:
-        if self._module.training != trains:  # a walk over all layers
-            self._module.train(trains)
+    def _loss_of_rows(self, rows: Rows) -> torch.Tensor:
+        features, labels = self._tensors_of(rows)
+        try:
+            return self._loss_of(self._module(features), labels)
+        except ValueError as error:
+            if _NO_VARIANCE not in str(error):
+                raise
+            raise _core.ConfigError(f"local.batch: a minibatch of {len(rows)} row gives a normalisation layer of the module one value per channel, which has no "
+                                    "variance; it needs 2 or more") from error
+
+    def _call(self, x: np.ndarray, seed: int | None, compute: Callable[[], Any]) -> Any:
+        """Returns what a call of the module at x gives. A module that draws gets the random numbers of its minibatch, or those of the seed 0."""
+        for draws in (self._draws, True):
+            np.copyto(self._point, x)
+            self._steadiness.begin()
+            if draws:
+                with torch.random.fork_rng(devices=[]):
+                    torch.manual_seed(seed or 0)
+                    found = compute()
+            else:
+                before = torch.random.get_rng_state()
+                found = compute()
+                self._draws = not torch.equal(before, torch.random.get_rng_state())
+            self._steadiness.require(self._mode)
+            if draws or not self._draws:
+                return found
+        raise AssertionError("a second call draws")
+
+    def _set_mode(self, mode: str) -> None:
+        """Sets the layers to training, to evaluation, or to measuring: training without dropout."""
+        if self._mode == mode:  # else a walk over all layers
+            return
+        self._mode = mode
+        self._module.train(mode != "evaluation")
+        if mode == "measuring":
+            for layer in self._dropout:
+                layer.eval()
 
     def _write_gradient(self, found: tuple[torch.Tensor | None, ...], out: np.ndarray) -> None:
         """Writes the gradients of the weights one after another; that of a parameter which the loss does not use is zero."""
@@ -153,12 +224,11 @@ class _Bound(models.Model):
 
     def _loss(self, x: np.ndarray, rows: Rows, counts: bool) -> tuple[float, int]:
         with self._lock, torch.no_grad():
-            np.copyto(self._point, x)
-            self._set_mode(False)
+            self._set_mode("evaluation")
             features, labels = self._tensors_of(rows)
             where = f"in the evaluation of {len(rows)} rows"
             with calling(self, "forward", where):
-                outputs = self._module(features)
+                outputs = self._call(x, None, lambda: self._module(features))
                 self._require_same_parameters()
             correct = 0
             if counts and self._facts.num_classes > 0:
@@ -189,16 +259,76 @@ class _Bound(models.Model):
 
 
 def _statistics_of(module: torch.nn.Module) -> dict[str, tuple[torch.Tensor, float]]:
-    """Returns the running statistics of batch normalisation, each with the rate at which it moves."""
+    """Returns the running statistics of normalisation layers, each with the rate at which it moves."""
     found = {}
     for name, layer in module.named_modules():
-        if not isinstance(layer, torch.nn.modules.batchnorm._BatchNorm) or not layer.track_running_stats:
+        if not isinstance(layer, _STATISTICS) or layer.running_mean is None:
             continue
         if layer.momentum is None:
             raise ValueError(f"{name!r} has momentum=None, a mean over all steps; give it a number")
         for kind in ("running_mean", "running_var"):
             found[f"{name}.{kind}"] = (getattr(layer, kind), float(layer.momentum))
     return found
+
+
+def _copy_of(module: torch.nn.Module) -> torch.nn.Module:
+    try:
+        return copy.deepcopy(module)
+    except RuntimeError as error:
+        raise ValueError("the module cannot be copied, because it keeps a tensor that was computed from its parameters, as torch.nn.utils.weight_norm does; "
+                         "torch.nn.utils.parametrizations.weight_norm does not") from error
+
+
+_NO_VARIANCE = "more than 1"  # in PyTorch's "Expected more than 1 value per channel when training", and "more than 1 spatial element"
+
+
+def _takes_integers(module: torch.nn.Module, example: torch.Tensor | None) -> bool:
+    """Whether the features of a row are whole numbers, as tokens."""
+    if example is not None:
+        return not example.is_floating_point()
+    return isinstance(_first_layer(module), (torch.nn.Embedding, torch.nn.EmbeddingBag))
+
+
+def _first_layer(module: torch.nn.Module) -> torch.nn.Module | None:
+    """Returns the first layer that says what it takes."""
+    kinds = (torch.nn.Linear, torch.nn.modules.conv._ConvNd, torch.nn.Embedding, torch.nn.EmbeddingBag, torch.nn.RNNBase,
+             torch.nn.modules.batchnorm._BatchNorm, torch.nn.LayerNorm)
+    return next((one for one in module.modules() if isinstance(one, kinds)), None)
+
+
+def _shapes_of_first(layer: Any) -> list[tuple[int, ...]]:
+    """Returns shapes of a row that a layer may take, to be tried in this order."""
+    lengths = range(1, 65)  # of a sequence
+    if isinstance(layer, torch.nn.Linear):
+        return [(layer.in_features,), *((length, layer.in_features) for length in lengths)]
+    if isinstance(layer, torch.nn.modules.conv._ConvNd):
+        axes = len(layer.kernel_size)
+        return [(layer.in_channels, *(size,) * axes) for size in (32, 28, 64, 224, *lengths)]
+    if isinstance(layer, torch.nn.RNNBase):
+        return [(length, layer.input_size) for length in lengths]
+    if isinstance(layer, torch.nn.LayerNorm):
+        return [tuple(layer.normalized_shape), *((length, *layer.normalized_shape) for length in lengths)]
+    if isinstance(layer, torch.nn.modules.batchnorm._BatchNorm):
+        return [(layer.num_features,), (layer.num_features, 8), (layer.num_features, 8, 8)]
+    return [(length,) for length in lengths] if isinstance(layer, (torch.nn.Embedding, torch.nn.EmbeddingBag)) else []
+
+
+def _form_of(module: torch.nn.Module, example: torch.Tensor | None) -> tuple[list[int], int, int] | None:
+    """Returns the shape of a row, the number of classes (0: targets) and that of tokens (0: real features), or None if no shape was found."""
+    layer, integers = _first_layer(module), _takes_integers(module, example)
+    tokens = int(getattr(layer, "num_embeddings", 2)) if integers else 0
+    tried = copy.deepcopy(module).eval()
+    for shape in _shapes_of_first(layer) if example is None else [tuple(example.shape[1:])]:
+        rows = torch.zeros(2, *shape, dtype=torch.int64 if integers else next(tried.parameters()).dtype)
+        try:
+            with torch.no_grad():
+                outputs = tried(rows)
+        except Exception:  # another shape may fit
+            continue
+        if isinstance(outputs, torch.Tensor) and outputs.ndim >= 1 and len(outputs) == 2:
+            classes = math.prod(outputs.shape[1:])
+            return list(shape), classes if classes > 1 else 0, tokens
+    return None
 
 
 def _reset(module: torch.nn.Module) -> None:

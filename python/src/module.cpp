@@ -20,6 +20,7 @@
 #include "fl_core/state/checksum.hpp"
 #include "python/src/bindings.hpp"
 #include "python/src/calls.hpp"
+#include "python/src/exchange.hpp"
 #include "python/src/operator.hpp"
 #include "python/src/planning.hpp"
 #include "python/src/require_finite.hpp"
@@ -87,6 +88,38 @@ void bind_sent(nb::module_& module, const char* name) {
         nb::list parts;
         for (const std::vector<std::byte>& bytes : all) parts.append(nb::bytes(bytes.data(), bytes.size()));
         return parts;
+      });
+}
+
+template <class T>
+void bind_exchange(nb::module_& module, const char* name) {
+  using One = Exchange<T>;
+  nb::class_<One>(module, name)
+      .def(
+          "__init__",
+          [](One* self, Operator<T>& op, std::uint64_t seed, std::uint32_t client, std::uint32_t round, double step_size,
+             std::optional<Vector<T>> error, std::optional<Vector<T>> state, std::optional<Vector<T>> shared) {
+            new (self) One(op, {.seed = seed, .client = client, .round = round, .step_size = step_size},
+                           {.error = span_of(error), .state = span_of(state), .shared = span_of(shared)});
+          },
+          nb::keep_alive<1, 2>(), nb::keep_alive<1, 7>(), nb::keep_alive<1, 8>(), nb::keep_alive<1, 9>(), "operator"_a, "seed"_a,
+          "client"_a, "round"_a, "step_size"_a, "error"_a.none(), "state"_a.none(), "shared"_a.none())
+      .def_prop_ro("is_over", &One::is_over)
+      .def("send",
+           [](nb::handle_t<One> self, Vector<const T> x) {
+             One& exchange = nb::cast<One&>(self);
+             const std::span<std::byte> bytes = [&] {
+               const WithoutLock released;
+               return exchange.send(span_of(x));
+             }();
+             return nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(bytes.data(), {bytes.size()}, self);
+           })
+      .def("receive", [](One& self, const std::vector<Vector<const std::uint8_t>>& messages, Vector<T> out) {
+        std::vector<std::span<const std::byte>> spans;
+        for (const Vector<const std::uint8_t>& one : messages) spans.push_back(std::as_bytes(span_of(one)));
+        const std::span<T> to = span_of(out);
+        const WithoutLock released;
+        self.receive(spans, to);
       });
 }
 
@@ -180,12 +213,14 @@ NB_MODULE(_core, module) {
     }
     return hash.value();
   });
-  // Alone, for the benchmark of the check.
   module.def("require_finite32", [](Vector<const float> vector) { require_finite(span_of(vector), "the vector"); });
+  module.def("require_finite64", [](Vector<const double> vector) { require_finite(span_of(vector), "the vector"); });
   bind_sent<float>(module, "Sent32");
   bind_sent<double>(module, "Sent64");
   bind_operator<float>(module, "Operator32");
   bind_operator<double>(module, "Operator64");
+  bind_exchange<float>(module, "Exchange32");
+  bind_exchange<double>(module, "Exchange64");
   bind_feedback(module);
   bind_parts(module);
   bind_planning(module);

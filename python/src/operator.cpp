@@ -23,12 +23,6 @@ Scope made_scope(const Shape& shape) {
   return make_scope(layers, shape.scope, shape.bucket, {});
 }
 
-// Returns the key of a scenario's first uplink channel.
-std::uint64_t random_key(std::uint64_t seed) { return hash64(hash64(seed, static_cast<std::uint64_t>(Purpose::compressor)), 0); }
-
-// A caller has one step size, whatever the input contains of it.
-StepSizes steps_of(const MessageKey& key) { return {.in_input = key.step_size, .local = key.step_size, .local_total = key.step_size}; }
-
 std::vector<std::string> names_of(Schema& schema) {
   std::vector<std::string> names;
   for (const Field& field : schema.fields()) names.push_back(field.name);
@@ -36,6 +30,10 @@ std::vector<std::string> names_of(Schema& schema) {
 }
 
 }  // namespace
+
+std::uint64_t random_key(std::uint64_t seed) { return hash64(hash64(seed, static_cast<std::uint64_t>(Purpose::compressor)), 0); }
+
+StepSizes steps_of(const MessageKey& key) { return {.in_input = key.step_size, .local = key.step_size, .local_total = key.step_size}; }
 
 LayerTable layers_of(const std::vector<std::vector<std::size_t>>& tensors) {
   LayerTable table;
@@ -138,23 +136,11 @@ Sent<T> Operator<T>::compress(std::span<const T> x, const MessageKey& key, std::
   const std::lock_guard lock(mutex_);
   Conversation<T> conversation(*op_, scope_, random_key(key.seed), shared);
   conversation.open(key.round, steps_of(key));
-  Affine<T> input;
-  StateWrite<T> write;
-  if (!memory.empty()) {
-    input.add(T(1), rows_view<const T>(memory.data(), 1, size()));
-    write = {StateRule::residual, rows_view(memory.data(), 1, size())};
-  }
-  input.add(T(1), rows_view(x.data(), 1, size()));
-  const std::uint32_t clients[] = {key.client};
-  const BatchView<T> own = rows_view(state.data(), 1, state.size());
-  const Exec exec{.workspace = &workspace_};
   Sent<T> sent(pool_);
   std::vector<T> estimate(num_phases() > 1 ? size() : 0);
   while (!conversation.is_over()) {
     auto& phase = sent.add(message_scope(*op_, scope_, conversation.phase()), conversation.known_levels());
-    Payload<T>* messages[] = {&phase.payload};
-    conversation.send(exec, {.clients = clients, .input = input, .state = write, .remembered = own, .remember = own}, messages);
-    if (!phase.is_finite()) throw Overflow("the message is not finite, because a norm, a sum or a narrower format overflows");
+    send_phase(conversation, x, key.client, memory, state, phase);
     if (num_phases() == 1) return sent;
     std::vector<T> mean(phase.scope.P);
     write_dense(phase.payload, phase.scope, mean.data());
@@ -163,9 +149,29 @@ Sent<T> Operator<T>::compress(std::span<const T> x, const MessageKey& key, std::
   return sent;
 }
 
+// Makes the message of the conversation's phase. Throws Overflow if it is not finite.
+template <class T>
+void Operator<T>::send_phase(const Conversation<T>& conversation, std::span<const T> x, std::uint32_t client, std::span<T> memory,
+                             std::span<T> state, typename Sent<T>::Part& phase) {
+  Affine<T> input;
+  StateWrite<T> write;
+  if (!memory.empty()) {
+    input.add(T(1), rows_view<const T>(memory.data(), 1, size()));
+    write = {StateRule::residual, rows_view(memory.data(), 1, size())};
+  }
+  input.add(T(1), rows_view(x.data(), 1, size()));
+  const std::uint32_t clients[] = {client};
+  const BatchView<T> own = rows_view(state.data(), 1, state.size());
+  Payload<T>* messages[] = {&phase.payload};
+  conversation.send(Exec{.workspace = &workspace_},
+                    {.clients = clients, .input = input, .state = write, .remembered = own, .remember = own}, messages);
+  if (!phase.is_finite()) throw Overflow("the message is not finite, because a norm, a sum or a narrower format overflows");
+}
+
 // Reads the message of the conversation's phase and makes entries of it.
 template <class T>
-void Operator<T>::read_phase(Conversation<T>& conversation, std::span<const std::byte> bytes, std::uint32_t client, Payload<T>& message) {
+void Operator<T>::read_phase(const Conversation<T>& conversation, std::span<const std::byte> bytes, std::uint32_t client,
+                             Payload<T>& message) {
   const Scope vector = message_scope(*op_, scope_, conversation.phase());
   const Scope* const scopes[] = {&vector};
   const std::size_t lengths[] = {conversation.length()};

@@ -140,14 +140,25 @@ class Operator {
   void decode(std::span<const std::vector<std::byte>> phases, const MessageKey& key, std::span<T> shared, std::span<T> out);
 
  private:
-  void read_phase(Conversation<T>& conversation, std::span<const std::byte> bytes, std::uint32_t client, Payload<T>& message);
+  template <class>
+  friend class Exchange;
+
+  void send_phase(const Conversation<T>& conversation, std::span<const T> x, std::uint32_t client, std::span<T> memory, std::span<T> state,
+                  typename Sent<T>::Part& phase);
+  void read_phase(const Conversation<T>& conversation, std::span<const std::byte> bytes, std::uint32_t client, Payload<T>& message);
 
   std::unique_ptr<Compressor<T>> op_;
   Scope scope_;
   Workspace workspace_;
+  std::vector<double> sums_;  // of an exchange, and its message: fresh memory would cost more than what is written to it
+  std::vector<std::byte> bytes_;
   std::shared_ptr<PayloadPool<T>> pool_ = std::make_shared<PayloadPool<T>>();
-  std::mutex mutex_;  // of the workspace, and of what the operator keeps between calls
+  std::mutex mutex_;  // of the workspace and the sums, and of what the operator keeps between calls
 };
+
+// Returns the key of the random numbers of a scenario's first uplink channel, and the step sizes of a caller, who has one.
+[[nodiscard]] std::uint64_t random_key(std::uint64_t seed);
+[[nodiscard]] StepSizes steps_of(const MessageKey& key);
 
 extern template struct Sent<float>;
 extern template struct Sent<double>;

@@ -178,6 +178,12 @@ void bind_planning(nb::module_& module) {
   module.def("plan", &plan, "options"_a, "on_main_thread"_a);
   module.def("suggest", &suggest_numbers, "options"_a, "on_main_thread"_a);
   module.def(
+      "check_model_on",
+      [](const std::string& model, std::vector<std::size_t> shape, std::size_t num_classes, std::size_t vocabulary) {
+        checks::check_model_on(model, {.shape = std::move(shape), .num_classes = num_classes, .vocabulary = vocabulary});
+      },
+      "model"_a, "shape"_a, "num_classes"_a, "vocabulary"_a);
+  module.def(
       "check_parts",
       [](std::vector<std::string> names, std::vector<std::string> settings, std::vector<std::string> only, bool on_main_thread) {
         return check_parts({.names = std::move(names), .settings = std::move(settings), .plugins = {}, .only = std::move(only)},

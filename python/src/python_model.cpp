@@ -36,6 +36,7 @@ void PythonModel<T>::bind(const Dataset<T>& data) {
     using Tensor = std::tuple<std::string, std::size_t, std::size_t, double>;  // name, rows, columns, rate of statistics
     for (const auto& [name, rows, cols, rate] : nb::cast<std::vector<Tensor>>(object_.call("_bind", facts_of(data))))
       layers_.layers.push_back({.name = name, .begin = layers_.size(), .rows = rows, .cols = cols, .statistic_rate = rate});
+    least_rows_ = nb::cast<std::size_t>(object_.call("_least_rows"));
   });
 }
 

@@ -22,6 +22,7 @@ class PythonModel final : public Model<T> {
   [[nodiscard]] LayerTable layers() const override { return layers_; }
   void initial(std::uint64_t seed, T* x) const override;
   [[nodiscard]] ModelTraits traits() const override;
+  [[nodiscard]] MinibatchNeeds minibatch_needs(std::size_t /*rows*/) const override { return {.least_rows = least_rows_}; }
 
   void gradient(const Exec& exec, BatchView<const T> x, std::span<const std::span<const std::uint32_t>> rows, BatchView<T> gradient,
                 double* loss) const override {
@@ -41,6 +42,7 @@ class PythonModel final : public Model<T> {
   PythonObject object_;
   LayerTable layers_;
   const Dataset<T>* bound_ = nullptr;
+  std::size_t least_rows_ = 1;  // of a gradient
 };
 
 extern template class PythonModel<float>;

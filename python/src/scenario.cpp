@@ -17,7 +17,7 @@ using namespace nb::literals;
 namespace fl::python {
 namespace {
 
-std::vector<Cell> read(const nb::dict& options) {
+std::vector<Cell> read_cells(const nb::dict& options) {
   StudyArguments arguments;
   take_study_options(options, arguments);
   const WithoutLock released;
@@ -27,7 +27,7 @@ std::vector<Cell> read(const nb::dict& options) {
 // Returns the runs of a scenario in their order: hash ("" if tuning decides it), seed, labels.
 nb::list runs_of_scenario(const nb::dict& options) {
   nb::list runs;
-  for (const Cell& cell : read(options)) {
+  for (const Cell& cell : read_cells(options)) {
     nb::dict labels;
     for (const auto& [key, label] : cell.axis_labels) labels[nb::str(key.c_str())] = label;
     runs.append(nb::make_tuple(cell.needs_tuning() ? "" : to_hex(cell.hash), cell.scenario.seeds.data, labels));
@@ -37,7 +37,7 @@ nb::list runs_of_scenario(const nb::dict& options) {
 
 // Returns the first run of a scenario with all defaults, as a scenario file, and the paths of all keys that it has.
 nb::tuple first_run_of(const nb::dict& options) {
-  const std::vector<Cell> cells = read(options);
+  const std::vector<Cell> cells = read_cells(options);
   return nb::make_tuple(cells.front().resolved_toml, keys_of(cells.front().scenario));
 }
 

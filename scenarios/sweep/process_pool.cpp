@@ -10,6 +10,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <deque>
 #include <exception>
 #include <utility>
 
@@ -74,10 +75,10 @@ std::string how_it_died(int status) {
 
 }  // namespace
 
-// A task that has ended: its result, or the reason why it has none.
+// A task that has ended: its result, or the reason why it has none, or nothing if it was given up.
 struct ProcessPool::Ended {
   std::size_t task = 0;
-  bool good = false;
+  Kind kind = Kind::failure;
   std::string text;
 };
 
@@ -187,7 +188,7 @@ void ProcessPool::receive(Worker& worker, const PoolEvents& events, std::vector<
     return;
   }
   worker.busy = false;
-  if (head.kind != Kind::given_up) ended.push_back({worker.task, head.kind == Kind::result, std::move(text)});
+  ended.push_back({worker.task, head.kind, std::move(text)});
   if (head.leaves != 0) take_leave(worker);
 }
 
@@ -204,12 +205,13 @@ int ProcessPool::take_leave(Worker& worker) {
 void ProcessPool::bury(Worker& worker, std::vector<Ended>& ended) {
   const int status = take_leave(worker);
   const bool was_busy = std::exchange(worker.busy, false);
-  if (was_busy) ended.push_back({worker.task, false, how_it_died(status)});
+  if (was_busy) ended.push_back({worker.task, Kind::failure, how_it_died(status)});
 }
 
-// Gives a free worker its next task before the last result is handled, so that the worker does not wait for the disk.
+// Gives a free worker its next task before the last result is handled, so that the worker does not wait for the disk. A task that a worker
+// has given up, because it alone was asked to stop, is begun again.
 void ProcessPool::run(std::span<const std::size_t> tasks, const PoolEvents& events) {
-  std::size_t next = 0;
+  std::deque<std::size_t> left(tasks.begin(), tasks.end());
   bool passed_on = false;
   std::chrono::steady_clock::time_point asked;
   std::vector<Ended> ended;
@@ -223,20 +225,20 @@ void ProcessPool::run(std::span<const std::size_t> tasks, const PoolEvents& even
     if (passed_on && std::chrono::steady_clock::now() - asked > grace_) signal_all(SIGKILL);
     std::vector<const Worker*> begun;
     for (Worker& worker : workers_) {
-      if (worker.busy || signal != 0 || next == tasks.size()) continue;
-      give(worker, tasks[next++]);
+      if (worker.busy || signal != 0 || left.empty()) continue;
+      give(worker, left.front());
+      left.pop_front();
       begun.push_back(&worker);
     }
     for (Ended& end : ended) {
-      if (end.good)
-        events.finished(end.task, std::move(end.text));
-      else
-        events.failed(end.task, end.text);
+      if (end.kind == Kind::result) events.finished(end.task, std::move(end.text));
+      if (end.kind == Kind::failure) events.failed(end.task, end.text);
+      if (end.kind == Kind::given_up) left.push_front(end.task);
     }
     ended.clear();
     for (const Worker* worker : begun)
       if (events.started) events.started(worker->task, worker->number);
-    if (!listen(events, ended)) return;
+    if (!listen(events, ended) && (signal != 0 || left.empty())) return;
     if (events.tick) events.tick();
   }
 }

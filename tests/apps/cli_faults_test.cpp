@@ -266,14 +266,20 @@ TEST_F(FaultTest, DivergenceIsAStatusAndNeverANumber) {
   EXPECT_EQ(shown.out, outcome.out);
 }
 
-class Interruptions : public FaultTest, public testing::WithParamInterface<std::pair<int, int>> {};
+class Interruptions : public FaultTest, public testing::WithParamInterface<std::pair<int, int>> {
+ protected:
+  // Returns whether a run is going on, which is then stored when it is stopped.
+  [[nodiscard]] bool has_checkpoint(const std::string& store) const {
+    return exists(store + "/checkpoints") && !std::filesystem::is_empty(folder_ / store / "checkpoints");
+  }
+};
 
 TEST_P(Interruptions, KeepFinishedCellsAndTheOneThatWasRunning) {
   const auto [signal, code] = GetParam();
   write_small("[sweep]\n[[sweep.axis]]\nkey = 'rounds'\nvalues = [5, 3000000, 6]\n");
-  Process process(folder_, {"run", "small.toml", "--out", "out", "--verbose", "--threads", "1", "--set", "evaluate.every=1000000"});
-  ASSERT_TRUE(process.wait_for_lines(1));
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  Process process(folder_, {"run", "small.toml", "--out", "out", "--verbose", "--threads", "1", "--set", "evaluate.every=1000000",
+                            "--checkpoint-rounds", "1000"});
+  ASSERT_TRUE(process.wait_until([&] { return has_checkpoint("out"); }));
   process.signal(signal);
   const Outcome outcome = process.wait();
   EXPECT_EQ(outcome.code, code) << outcome.err;
@@ -285,9 +291,9 @@ TEST_P(Interruptions, KeepFinishedCellsAndTheOneThatWasRunning) {
 TEST_P(Interruptions, KeepAllCellsThatHaveBegunAtTheSameTime) {
   const auto [signal, code] = GetParam();
   write_small("[sweep]\n[[sweep.axis]]\nkey = 'rounds'\nvalues = [5, 3000000, 6]\n");
-  Process process(folder_, {"run", "small.toml", "--out", "out", "--verbose", "--threads", "3", "--set", "evaluate.every=1000000"});
-  ASSERT_TRUE(process.wait_for_lines(1));
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  Process process(folder_, {"run", "small.toml", "--out", "out", "--verbose", "--threads", "3", "--set", "evaluate.every=1000000",
+                            "--checkpoint-rounds", "1000"});
+  ASSERT_TRUE(process.wait_until([&] { return has_checkpoint("out"); }));
   process.signal(signal);
   const Outcome outcome = process.wait();
   EXPECT_EQ(outcome.code, code) << outcome.err;

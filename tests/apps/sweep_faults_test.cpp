@@ -176,7 +176,8 @@ TEST_F(SweepFaults, CheckpointsOfFinishedRunsAreTakenAway) {
   expect_resumed("peace", expected);
 }
 
-// Workers are asked to end as a scheduler may do it: their runs are stored as interrupted, and the next ones go on in new workers.
+// Workers are asked to end as a scheduler may do it: their runs are stored as interrupted, and the next ones go on in new workers. A run
+// that was still being prepared is begun again.
 TEST_F(SweepFaults, WorkersThatAreTerminatedCostTheirRunAlone) {
   write_study(10, test::kSanitized ? 600 : 3000);
   const std::string expected = in_peace();
@@ -185,9 +186,10 @@ TEST_F(SweepFaults, WorkersThatAreTerminatedCostTheirRunAlone) {
   ASSERT_TRUE(process.wait_until([&] { return told() > 1 && !process.children().empty(); }));
   ASSERT_EQ(::kill(process.children()[0], SIGTERM), 0);
   const Outcome outcome = process.wait();
-  EXPECT_EQ(outcome.code, 1) << outcome.err;
-  EXPECT_EQ(count_of(outcome.err, "  interrupted  rounds"), 1u) << outcome.err;
-  EXPECT_EQ(count_of(outcome.err, "  done  rounds"), 19u) << outcome.err;
+  const auto interrupted = count_of(outcome.err, "  interrupted  rounds");
+  EXPECT_LE(interrupted, 1u) << outcome.err;
+  EXPECT_EQ(count_of(outcome.err, "  done  rounds"), 20 - interrupted) << outcome.err;
+  EXPECT_EQ(outcome.code, interrupted > 0 ? 1 : 0) << outcome.err;
   expect_resumed("out", expected);
 }
 

@@ -53,5 +53,5 @@ trap 'rm -rf "$package"' EXIT
 export PYTHONPATH=$package
 "$python" -c 'import torch, fedbits; print(f"PyTorch {torch.__version__}, {fedbits.__file__}")'
 cd "$package"
-"$python" -m pytest -q -rs -p no:cacheprovider "$tests/test_torch.py" "$tests/test_torch_model.py" \
+"$python" -m pytest -q -rs -p no:cacheprovider "$tests/test_torch.py" "$tests/test_torch_model.py" "$tests/test_torch_processes.py" \
   "$tests/test_notebooks.py::test_a_notebook_runs[ddp]" "$tests/test_notebooks.py::test_a_notebook_runs[torch_model]"

@@ -389,3 +389,157 @@ def test_rows_keep_their_axes_and_whole_numbers_their_type(tmp_path):
         fedbits.torch.Model(Probe(inner))
         run(scenario(rounds=1, data={"kind": "torch_axes"}), tmp_path / name)
         assert set(seen) == {expected}, name
+
+
+# ---- what calls may change
+
+
+class Moving(torch.nn.Module):
+    """Changes a buffer, an attribute, a list or nothing in a call."""
+
+    def __init__(self, change=None) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.linear, self.change, self.count, self.seen = torch.nn.Linear(112, 2), change, 0, []
+        self.register_buffer("mean", torch.zeros(112))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.training and self.change is not None:
+            self.change(self, x)
+        return self.linear(x - self.mean) * (1 + 0.01 * self.count + 0.01 * len(self.seen))
+
+
+def move_mean(module, x):
+    module.mean.mul_(0.9).add_(0.1 * x.mean(0).detach())
+
+
+def replace_mean(module, x):
+    module.mean = 0.9 * module.mean + 0.1 * x.mean(0).detach()
+
+
+def move_data(module, x):
+    module.mean.data += 0.1 * x.mean(0).detach()
+
+
+def count(module, x):
+    module.count += 1
+
+
+def append(module, x):
+    module.seen.append(1)
+
+
+def remember(module, x):
+    module.last = x
+
+
+MOVES = [(move_mean, "buffer 'mean'", "mean"), (replace_mean, "buffer 'mean'", "mean"), (move_data, "buffer 'mean'", "me*"),
+         (count, "attribute 'count'", "count"), (append, "attribute 'seen'", "seen")]
+
+
+@pytest.mark.parametrize("change, what, name", [*MOVES, (remember, "attribute 'last'", None)])
+def test_what_a_call_changes_is_named(change, what, name, tmp_path) -> None:
+    fedbits.torch.Model(Moving(change), kind="torch_moving")
+    with pytest.raises(ValueError, match=f"changes the {what} of the module"):
+        run(scenario(model={"kind": "torch_moving"}), tmp_path)
+    found = [text for check in fedbits.check("torch_moving") for text in check.findings]
+    assert any(what in text for text in found), found
+
+
+@pytest.mark.parametrize("change, what, name", MOVES)
+def test_what_is_restored_gives_one_result(change, what, name, tmp_path) -> None:
+    """For any number of threads, and for a study that goes on."""
+    fedbits.torch.Model(Moving(change), kind="torch_restored", restored=[name])
+    study = scenario(model={"kind": "torch_restored"})
+    found = {run(study, tmp_path / str(threads), threads=threads).columns("runs")["checksum"][0] for threads in (1, 4)}
+    assert len(found) == 1
+    assert not [check for check in fedbits.check("torch_restored", only=["steady"]) if check.findings]
+
+
+def test_a_name_that_is_nowhere_cannot_be_restored() -> None:
+    with pytest.raises(ValueError, match="restored has 'median', which is no buffer and no attribute"):
+        fedbits.torch.Model(Moving(), kind="torch_restored", restored=["median"])
+
+
+def layers_with_buffers() -> dict[str, tuple]:
+    """Every module of torch.nn that keeps buffers or draws, in a network of images [1, 8, 14]; and whether it has to be refused."""
+    def images(*more):
+        return torch.nn.Sequential(torch.nn.Unflatten(1, (1, 8, 14)), torch.nn.Conv2d(1, 4, 3), *more, torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(2),
+                                   torch.nn.Flatten(), torch.nn.Linear(16, 2))
+
+    nn, old, new = torch.nn, torch.nn.utils, torch.nn.utils.parametrizations
+    return {
+        "batch norm": (lambda: images(nn.BatchNorm2d(4)), ""),
+        "batch norm of rows": (lambda: network(nn.BatchNorm1d(20)), ""),
+        "batch norm without statistics": (lambda: images(nn.BatchNorm2d(4, track_running_stats=False)), ""),
+        "a mean over all steps": (lambda: images(nn.BatchNorm2d(4, momentum=None)), "momentum=None"),
+        "batch norm over processes": (lambda: images(nn.SyncBatchNorm(4)), "on GPU" if torch.__version__ < "2" else ""),
+        "instance norm": (lambda: images(nn.InstanceNorm2d(4)), ""),
+        "instance norm with statistics": (lambda: images(nn.InstanceNorm2d(4, track_running_stats=True)), ""),
+        "group norm": (lambda: images(nn.GroupNorm(2, 4)), ""),
+        "spectral norm": (lambda: network(new.spectral_norm(nn.Linear(20, 20))), "_u' and the buffer"),
+        "spectral norm, old": (lambda: network(old.spectral_norm(nn.Linear(20, 20))), "weight_u' and the buffer"),
+        "weight norm, old": (lambda: network(old.weight_norm(nn.Linear(20, 20))), "cannot be copied"),
+        "fractional pooling": (lambda: images(nn.FractionalMaxPool2d(2, output_size=(3, 6))), ""),
+        "random slopes": (lambda: network(nn.RReLU()), ""),
+        "dropout of features": (lambda: network(nn.AlphaDropout(0.2)), ""),
+        "dropout after batch norm": (lambda: network(nn.BatchNorm1d(20), nn.Dropout(0.2)), ""),
+        "attention": (lambda: nn.Sequential(nn.Unflatten(1, (8, 14)), nn.TransformerEncoderLayer(14, 2, 8, batch_first=True), nn.Flatten(),
+                                            nn.Linear(112, 2)), ""),
+    }
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", layers_with_buffers())
+def test_every_layer_gives_one_result_for_any_number_of_threads(name, tmp_path) -> None:
+    make, refused = layers_with_buffers()[name]
+
+    def checksum(threads: int) -> str:
+        torch.manual_seed(2)
+        fedbits.torch.Model(make(), kind="torch_layer")
+        study = scenario(model={"kind": "torch_layer"}, rounds=2)
+        return run(study, tmp_path / str(threads), threads=threads).columns("runs")["checksum"][0]
+
+    if refused:
+        with pytest.raises(ValueError, match=refused):
+            checksum(1)
+    else:
+        assert checksum(1) == checksum(4)
+
+
+class Noise(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.linear = torch.nn.Linear(112, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x + 0.1 * torch.randn_like(x))
+
+
+def test_a_module_that_draws_without_a_layer_of_dropout_gets_its_minibatch_s_numbers(tmp_path) -> None:
+    fedbits.torch.Model(Noise(), kind="torch_noise")
+    found = {run(scenario(model={"kind": "torch_noise"}), tmp_path / str(threads), threads=threads).columns("runs")["checksum"][0]
+             for threads in (1, 2, 4)}
+    assert len(found) == 1
+
+
+def test_a_normalisation_of_one_row_is_refused_before_the_run(tmp_path) -> None:
+    fedbits.torch.Model(network(torch.nn.BatchNorm1d(20)), kind="torch_one_row")
+    study = scenario(model={"kind": "torch_one_row"}, local={"kind": "sgd", "steps": 2, "batch": 1, "learning_rate": 0.1})
+    with pytest.raises(fedbits.ConfigError, match="local.batch.*one value per channel.*no variance; it needs 2"):
+        run(study, tmp_path)
+
+
+@pytest.mark.parametrize("module, options", [
+    (lambda: torch.nn.Linear(6, 2), {}),
+    (lambda: torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.Tanh(), torch.nn.AdaptiveAvgPool2d(2), torch.nn.Flatten(),
+                                 torch.nn.Linear(16, 3)), {}),
+    (lambda: torch.nn.Sequential(torch.nn.Embedding(20, 4), torch.nn.Flatten(), torch.nn.Linear(28, 2)), {}),
+    (lambda: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 2)), {"example": np.zeros((1, 3, 4), np.float32)}),
+    (lambda: network(torch.nn.BatchNorm1d(20), torch.nn.Dropout(0.1)), {}),
+], ids=["rows", "images", "tokens", "an example", "statistics"])
+def test_the_checks_take_the_shape_that_the_module_takes(module, options) -> None:
+    torch.manual_seed(4)
+    fedbits.torch.Model(module(), kind="torch_shaped", **options)
+    assert [(check.name, check.findings) for check in fedbits.check("torch_shaped") if check.findings] == []

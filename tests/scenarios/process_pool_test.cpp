@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "fl_core/config/error.hpp"
+#include "fl_core/config/stopping.hpp"
 
 namespace fl {
 namespace {
@@ -127,6 +128,24 @@ TEST(ProcessPool, AWorkerThatIsTerminatedFinishesItsTaskAndTakesNoOther) {
   EXPECT_EQ(observed.results[1], observed.results[0] + " asked");
   EXPECT_NE(observed.results[2], observed.results[0]) << "the same process";
   EXPECT_EQ(observed.results[3], observed.results[2]);
+}
+
+TEST(ProcessPool, ATaskThatATerminatedWorkerGivesUpIsBegunAgain) {
+  Observed observed;
+  // Task 1 is given up by the worker that did task 0.
+  ProcessPool pool(1, [did_task_0 = false](std::size_t task, const Report&) mutable -> std::string {
+    if (task == 1 && did_task_0) {
+      ::raise(SIGTERM);
+      throw Stopped();
+    }
+    did_task_0 = task == 0;
+    return std::to_string(::getpid());
+  });
+  pool.run(first(3), events_of(observed));
+  EXPECT_THAT(observed.started, testing::ElementsAre(0, 1, 2, 1));
+  EXPECT_TRUE(observed.failures.empty());
+  ASSERT_EQ(observed.results.size(), 3u);
+  EXPECT_NE(observed.results[1], observed.results[0]) << "the same process";
 }
 
 TEST(ProcessPool, LeavesNoProcessBehind) {

@@ -82,7 +82,7 @@ template <int Terms, bool UnitFirst, class T>
   for (std::size_t at = first; at < n; at += kWidth) {
     const Mask lanes = first_lanes<T>(n - at);
     const auto p = state != nullptr ? L::load(lanes, state + at) : input.at(at, lanes);
-    const Mask hit = L::key_equal(L::keys(p), largest);
+    const Mask hit = static_cast<Mask>(L::key_equal(L::keys(p), largest) & lanes);  // lanes past the end are zero
     if (hit != 0) return at + static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(hit)));
   }
   return first;
