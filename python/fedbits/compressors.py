@@ -16,6 +16,7 @@ from fedbits.parts import Part, as_argument, class_name, flat, given_options, ma
 
 _ARRAYS = ("error", "state", "shared")  # of a memory
 OR_OLD = ", or a version of fedbits before checksums saved it, which cannot be told apart"  # of a state without a checksum
+_MOST_OPERATORS = 256  # of a compressor: one for each list of shapes, as layers that are used now and then give many
 _OPERATORS = {np.dtype(np.float32): _core.Operator32, np.dtype(np.float64): _core.Operator64}
 
 
@@ -343,6 +344,8 @@ class Compressor(Part):
                 if is_a_trial and self._is_right():
                     return None  # the options are right, and fit other shapes
                 raise
+            while len(self._operators) >= _MOST_OPERATORS:
+                self._operators.pop(next(iter(self._operators)), None)
             self._operators[place] = made
         return self._operators[place]
 

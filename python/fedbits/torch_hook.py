@@ -119,7 +119,7 @@ class DdpHook(Sender):
         except Exception as error:  # raised here, it would leave the model in the middle of a step
             for _, future, _ in buckets:
                 future.set_exception(error)
-            return
+            return self._end_step(False)
         by_name = None if means is None else {one.name: mean for one, mean in zip(gradients, means)}
         for bucket, future, found in buckets:
             future.set_result(_written(bucket, found, by_name, scale))
@@ -159,6 +159,8 @@ class DdpHook(Sender):
             if self._failure is None:
                 self._failure = error
                 self._restore()
+            if bucket.is_last():
+                self._end_step(False)
             future.set_exception(error)
 
     def _means_of_bucket(self, gradients: list[Gradient], scale: float | None) -> list[torch.Tensor | None] | None:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-_LONGEST_WAIT = datetime.timedelta(minutes=30)  # for another process, as in groups of PyTorch
+_LONGEST_WAIT = datetime.timedelta(minutes=30)  # for another process, where the group does not tell its own
 
 
 class Processes:
@@ -25,9 +25,11 @@ class Processes:
     def __init__(self, group: Any = None, apart: bool = False):
         self.group = group
         self.own, self.count = place_in(group)
-        self._received: list[torch.Tensor] = []
-        is_apart = self.count > 1 and (apart or dist.get_backend(group) == "nccl")
-        self._connection = _beside(group) if is_apart else None
+        self._received: dict[int, np.ndarray] = {}
+        if self.count == 1:
+            return
+        is_apart = apart or dist.get_backend(group) == "nccl"
+        self._group = _beside(group) if is_apart else group or dist.distributed_c10d._get_default_group()
 
     def gather(self, numbers: Sequence[int]) -> list[list[int]]:
         """Returns the whole numbers of all processes, which give equally many, in the order of the processes."""
@@ -35,37 +37,45 @@ class Processes:
             return [list(numbers)]
         own = torch.tensor(numbers, dtype=torch.int64)
         received = [torch.empty_like(own) for _ in range(self.count)]
-        self._all_gather(received, own)
+        self._group.allgather([received], [own]).wait()
+        _lend([own, *received])
         return [one.tolist() for one in received]
 
     def gather_bytes(self, own: np.ndarray, lengths: Sequence[int]) -> list[np.ndarray]:
-        """Returns the bytes of all processes, whose lengths all of them know. The arrays are valid until the next call."""
+        """Returns the bytes of all processes, whose lengths all of them know. The arrays are valid until the next call.
+
+        Every process sends its bytes to each of the others: all_gather() would fill them up to the longest, and copy them twice. Each begins to
+        receive before it sends; otherwise gloo sends one way after the other (PyTorch 2.15).
+        """
         if self.count == 1:
             return [own]
-        longest = max(lengths)
-        padded = torch.from_numpy(own)
-        if len(own) < longest:
-            padded = torch.zeros(longest, dtype=torch.uint8)
-            padded[:len(own)] = torch.from_numpy(own)
-        if not self._received or len(self._received[0]) < longest:
-            self._received = [torch.empty(longest, dtype=torch.uint8) for _ in range(self.count)]
-        received = [one[:longest] for one in self._received]
-        self._all_gather(received, padded)
-        return [one.numpy()[:length] for one, length in zip(received, lengths)]
+        received = [own if sender == self.own else self._room(sender, length) for sender, length in enumerate(lengths)]
+        sent = torch.from_numpy(own)
+        for distance in range(1, self.count):
+            to, sender = (self.own + distance) % self.count, (self.own - distance) % self.count
+            works = []
+            if lengths[sender] > 0:
+                to_fill = torch.from_numpy(received[sender])
+                works.append(self._group.recv([to_fill], sender, 0))
+                _lend([to_fill])
+            if len(own) > 0:
+                works.append(self._group.send([sent], to, 0))
+            for work in works:
+                work.wait()
+        _lend([sent])
+        return received
+
+    def _room(self, sender: int, length: int) -> np.ndarray:
+        """Returns memory for the bytes of a process, which is used again."""
+        if len(self._received.get(sender, ())) < length:
+            self._received[sender] = np.empty(length, np.uint8)
+        return self._received[sender][:length]
 
     def gather_texts(self, text: str) -> list[str]:
         """Returns the texts of all processes."""
         own = np.frombuffer(bytearray(text.encode()), np.uint8)
         lengths = [length for length, in self.gather([len(own)])]
         return [one.tobytes().decode() for one in self.gather_bytes(own, lengths)]
-
-    def _all_gather(self, received: list[torch.Tensor], own: torch.Tensor) -> None:
-        if len(own) > 0:
-            if self._connection is None:
-                dist.all_gather(received, own, group=self.group)
-            else:
-                self._connection.allgather([received], [own]).wait()
-            _lend([own, *received])
 
     def __getstate__(self) -> dict[str, Any]:
         raise TypeError("the processes of a group cannot be pickled or copied")
@@ -89,7 +99,16 @@ def _beside(group: Any) -> Any:
     first = 0 if group is None else dist.get_global_rank(group, 0)
     dist.broadcast_object_list(name, first, group=group)
     store = dist.PrefixStore(f"fedbits-{name[0]}", dist.distributed_c10d._get_default_store())
-    return dist.ProcessGroupGloo(store, own, count, _LONGEST_WAIT)
+    return dist.ProcessGroupGloo(store, own, count, _timeout_of(group or dist.distributed_c10d._get_default_group()))
+
+
+def _timeout_of(group: Any) -> datetime.timedelta:
+    """Returns how long a group waits for a process, as its user has set it; PyTorch tells that only of gloo."""
+    try:
+        gloo = group._get_backend(torch.device("cpu")) if hasattr(group, "_get_backend") else group
+        return gloo.options._timeout
+    except (AttributeError, RuntimeError):
+        return _LONGEST_WAIT
 
 
 # The threads of gloo let go of the tensors of a collective a moment after it has ended, which takes the interpreter's lock. DistributedDataParallel

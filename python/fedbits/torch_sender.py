@@ -213,7 +213,8 @@ class Sender:
     def _talk(self, processes: Processes, operator: Any, vector: Vector, room: _Room, seed: int) -> int:
         """Runs all phases of the operator. Returns the bits that this process has sent."""
         memory, flat = vector.memory, room.sent
-        error = memory._array("error", len(flat), flat.dtype) if self._has_feedback else None
+        keeps_error = self._has_feedback and operator.contract()["kappa"] != 0  # else nothing is ever kept back
+        error = memory._array("error", len(flat), flat.dtype) if keeps_error else None
         state = memory._array("state", operator.state_size, flat.dtype)
         shared = memory._array("shared", operator.shared_size, flat.dtype, lambda out: operator.read_initial_shared(seed, out))
         memory._round = self.rounds + 1
