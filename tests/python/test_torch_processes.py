@@ -4,6 +4,7 @@ The processes of one size play every case one after another, which starts them o
 """
 from __future__ import annotations
 
+import contextlib
 import functools
 import pathlib
 import sys
@@ -367,6 +368,37 @@ def low_rank(way, rank, size):
             "kept": bool(np.any(one.sender.error))}
 
 
+def ways_of_ddp(way: str, rank: int, kind: str) -> tuple[bool, float]:
+    """Returns whether the replicas are equal after a few steps, and how far they are from DistributedDataParallel without a hook."""
+    models = []
+    for hooked in (True, False):
+        options = {"gradient_as_bucket_view": True} if kind == "views" else {"static_graph": True} if kind == "static graph" else {}
+        inner = Parts()
+        model = DistributedDataParallel(inner, bucket_cap_mb=0.0002, **options)
+        if hooked:
+            fedbits.torch.ddp_hook(fedbits.Identity(), per_bucket=way == "bucket").register(model)
+        optimizer = sgd(model)
+        steps = range(6 if rank == 0 else 4) if kind == "uneven" else range(4)
+        with model.join() if kind == "uneven" else contextlib.nullcontext():
+            for step in steps:
+                if kind == "accumulated" and step % 2 == 0:
+                    with model.no_sync():
+                        loss_of(model, step, rank).backward()
+                    continue
+                loss_of(model, step, rank).backward()
+                optimizer.step()
+                optimizer.zero_grad(set_to_none=True)
+        models.append(inner)
+    return are_equal(models[0]), float(np.abs(flat(models[0]) - flat(models[1])).max())
+
+
+@case
+def kinds_of_ddp(way, rank, size):
+    if way == "optimizer":
+        return {}
+    return {kind: ways_of_ddp(way, rank, kind) for kind in ("buckets", "views", "static graph", "accumulated", "uneven")}
+
+
 # ---- the processes
 
 
@@ -507,3 +539,9 @@ def test_an_operator_of_several_phases_works_in_several_processes(played, way) -
     for found in played("low_rank", way):
         np.testing.assert_allclose(found["full"], found["reference"], atol=1e-5)
         assert found["equal"] and found["kept"]
+
+
+@pytest.mark.parametrize("way", ["hook", "bucket"])
+def test_identity_is_distributed_data_parallel_in_all_its_kinds(played, way) -> None:
+    for found in played("kinds_of_ddp", way):
+        assert {kind for kind, (are_equal, distance) in found.items() if not are_equal or distance > 1e-6} == set(), found
