@@ -368,6 +368,32 @@ def low_rank(way, rank, size):
             "kept": bool(np.any(one.sender.error))}
 
 
+SIMULATED = {"top-k": fedbits.TopK(ratio=0.2), "qsgd": fedbits.QSGD(levels=4, scaled=True), "powersgd": fedbits.PowerSGD(rank=1, scope="tensor")}
+ROWS = 12  # of a client
+
+
+def simulated_rows(num_clients: int) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(4)
+    return random.standard_normal((ROWS * num_clients, 6)), random.integers(0, 3, ROWS * num_clients)
+
+
+@case
+def simulated(way, rank, size):
+    """Steps along whole gradients of a client's rows, as in a run of the simulator with a client for each process."""
+    features, labels = (torch.from_numpy(one[ROWS * rank:ROWS * (rank + 1)]) for one in simulated_rows(size))
+
+    def loss(model, step, rank):
+        return nn.functional.cross_entropy(model(features), labels)
+
+    found = {}
+    for name, compressor in SIMULATED.items():
+        loop = Loop(way, Parts().double(), compressor, seed=5)
+        for step in range(5):
+            loop.step(step, rank, loss)
+        found[name] = torch.cat([one.detach().reshape(-1) for one in loop.inner.parameters()]).numpy(), loop.sender.bits
+    return found
+
+
 def ways_of_ddp(way: str, rank: int, kind: str) -> tuple[bool, float]:
     """Returns whether the replicas are equal after a few steps, and how far they are from DistributedDataParallel without a hook."""
     models = []
@@ -545,3 +571,19 @@ def test_an_operator_of_several_phases_works_in_several_processes(played, way) -
 def test_identity_is_distributed_data_parallel_in_all_its_kinds(played, way) -> None:
     for found in played("kinds_of_ddp", way):
         assert {kind for kind, (are_equal, distance) in found.items() if not are_equal or distance > 1e-6} == set(), found
+
+
+@pytest.mark.parametrize("name", SIMULATED)
+@pytest.mark.parametrize("way", ["hook", "optimizer"])
+def test_processes_take_the_rounds_of_the_simulator_s_clients(played, way, name, tmp_path) -> None:
+    found = [one[name] for one in played("simulated", way)]
+    fedbits.Dataset("rows_of_processes", *simulated_rows(len(found)))
+    fedbits.torch.Model(Parts(), kind="parts")
+    study = {"name": "processes", "rounds": 5, "precision": "float64", "data": {"kind": "rows_of_processes"}, "model": {"kind": "parts"},
+             "partition": {"kind": "contiguous", "clients": len(found)}, "local": {"kind": "sgd", "steps": 1, "batch": 0, "learning_rate": RATE},
+             "seeds": {"compressor": 5}, "compressor": {"up": SIMULATED[name].as_table()}, "feedback": {"up": {"kind": "ef14"}}}
+    store = fedbits.run(study, out=tmp_path / "out", save_model=str(tmp_path / "models"), model_format="npy", progress=False)
+    expected = np.load(next((tmp_path / "models").glob("*.npy"))).ravel()
+    for parameters, _ in found:
+        np.testing.assert_allclose(parameters, expected, rtol=0, atol=1e-12)
+    assert sum(bits for _, bits in found) == store.columns("runs")["bits_up"][0]
