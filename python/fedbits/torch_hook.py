@@ -1,6 +1,7 @@
 """A communication hook of DistributedDataParallel whose gradients are compressed."""
 # DistributedDataParallel reads the annotations of a hook as types, so they are not postponed here.
 import concurrent.futures
+import gc
 import weakref
 from typing import Any, Callable, Sequence
 
@@ -29,6 +30,7 @@ class DdpHook(Sender):
         if per_bucket:
             _require_buckets(compressor)
         self._model: Any = None  # a weak reference to the model
+        self._has_begun = False  # its first step
         self._names: dict[int, str] = {}
         self._used: set[int] | None = None  # numbers of the parameters that the loss has used since the last step; None: all of them
         self._waiting: list[tuple[Any, Any]] = []
@@ -88,6 +90,14 @@ class DdpHook(Sender):
 
     def _new_processes(self) -> Processes:
         return Processes(self.group, apart=self.per_bucket)
+
+    def _require_right(self, gradients: Sequence[Gradient], dtype: np.dtype) -> None:
+        is_first, self._has_begun = not self._has_begun, True
+        if is_first and self._scale_of is None and _has_scaler():
+            self._has_begun = False
+            raise ValueError("a GradScaler scales losses in this process, and gradients do not tell by which factor: give loss_scale=scaler, or loss_scale=1 if "
+                             "it does not scale the loss of this model")
+        super()._require_right(gradients, dtype)
 
     def _known_names(self, names: tuple[str, ...]) -> Sequence[str]:
         return list(self._names.values())
@@ -200,7 +210,8 @@ def ddp_hook(compressor: Compressor, feedback: bool = True, *, seed: int = 1, gr
 
     feedback, seed: as of Compressed.  group: by default the model's; it must have the same processes.
     loss_scale: the factor by which the loss is multiplied: a GradScaler, a function, or a number. Errors are kept without it. With a scale, a gradient
-    that is not finite in one process makes all gradients not finite in all of them, so that scalers leave the step out alike, and nothing is sent.
+    that is not finite in one process makes all gradients not finite in all of them, so that scalers leave the step out alike, and nothing is sent. The
+    first step is a ValueError if the process has a GradScaler that the hook was not given; loss_scale=1 says that it is not this model's.
     per_bucket: one message for each bucket, made and sent in a thread of its own while the backward pass goes on; by default one for the model.
     """
     return DdpHook(compressor, feedback, seed, group, loss_scale, per_bucket)
@@ -214,6 +225,16 @@ def _function_of(loss_scale: Any) -> Callable[[], float] | None:
         return loss_scale
     number = arguments.positive("loss_scale", loss_scale)
     return lambda: number
+
+
+def _has_scaler() -> bool:
+    """Whether the process has a GradScaler that is enabled."""
+    root = getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler)
+    return any(isinstance(one, root) and one.is_enabled() for one in gc.get_referrers(*_with_subclasses(root)))
+
+
+def _with_subclasses(cls: type) -> list[type]:
+    return [cls, *(one for subclass in cls.__subclasses__() for one in _with_subclasses(subclass))]
 
 
 def _require_buckets(compressor: Compressor) -> None:

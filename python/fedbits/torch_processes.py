@@ -67,7 +67,7 @@ class Processes:
 
     def _room(self, sender: int, length: int) -> np.ndarray:
         """Returns memory for the bytes of a process, which is used again."""
-        if len(self._received.get(sender, ())) < length:
+        if sender not in self._received or len(self._received[sender]) < length:
             self._received[sender] = np.empty(length, np.uint8)
         return self._received[sender][:length]
 

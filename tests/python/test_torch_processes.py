@@ -197,6 +197,19 @@ def scale(way, rank, size):
 
 
 @case
+def hidden_scale(way, rank, size):
+    """One process has a GradScaler that the hook was not given."""
+    if not hasattr(getattr(torch, "amp", None), "GradScaler"):
+        return "no GradScaler for the CPU"
+    if way == "optimizer":
+        return ["", ""]
+    scaler = torch.amp.GradScaler("cpu") if rank == size - 1 else None
+    found = [error_of(lambda: Loop(way, Parts()).step(0, rank)), error_of(lambda: Loop(way, Parts(), loss_scale=1).step(0, rank))]
+    del scaler
+    return found
+
+
+@case
 def unused(way, rank, size):
     """The middle layer is used in the first step, and then not in two, and then in one process alone."""
     adam = functools.partial(lambda model: torch.optim.AdamW(model.parameters(), lr=0.1, weight_decay=0.5))
@@ -489,6 +502,14 @@ def test_a_scaled_loss_takes_the_steps_of_one_that_is_not(played, way) -> None:
             pytest.skip(f"SCALER: {found}")
         np.testing.assert_allclose(found["scaled"], found["unscaled"], atol=1e-6)
         assert found["left out"] == [True] and found["equal"] and found["rounds"] == (4, 4)
+
+
+@pytest.mark.parametrize("way", ["hook", "bucket"])
+def test_a_scale_that_the_hook_is_not_told_is_the_same_error_in_all(played, way) -> None:
+    for found in played("hidden_scale", way):
+        if isinstance(found, str):
+            pytest.skip(f"SCALER: {found}")
+        assert "a GradScaler scales losses in this process" in found[0] and found[1] == ""
 
 
 @WAYS
