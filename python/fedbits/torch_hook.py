@@ -37,7 +37,8 @@ class DdpHook(Sender):
         self._thread: Any = None
         self._failure: Exception | None = None  # of this step, alike in all processes
         self._is_left_out = False  # this step, because a loss was scaled too far
-        self._before: list[tuple[Any, Any]] = []  # memories of this step's buckets, and their arrays before it
+        self._errors_before: dict[str, np.ndarray | None] = {}  # of this step's buckets
+        self._shared_before: list[tuple[np.ndarray, np.ndarray]] = []  # what the operator shares, and copies of it
 
     def register(self, model: torch.nn.Module) -> "DdpHook":
         """Makes this the hook of a DistributedDataParallel, and returns it. Raises TypeError or ValueError for a model that it cannot serve. All processes
@@ -154,7 +155,7 @@ class DdpHook(Sender):
         try:
             if bucket.index() == 0:
                 self._failure, self._is_left_out = None, False
-                self._before.clear()
+                self._forget_before()
             if self._failure is not None:
                 raise self._failure
             means = None if self._is_left_out else self._means_of_bucket(gradients, scale)
@@ -185,20 +186,32 @@ class DdpHook(Sender):
         return means
 
     def _note_before(self, gradients: list[Gradient]) -> None:
-        """Keeps copies of the errors of a bucket, for a step that fails with a later one."""
-        names = [one.name for one in gradients]
-        memories = {id(one.memory): one.memory for one in self._memory.vectors() if not set(one.names).isdisjoint(names)}
-        self._before += [(memory, {name: array.copy() for name, array in memory._arrays.items()}) for memory in memories.values()]
+        """Keeps copies of what is kept of a bucket, for a step that fails with a later one: errors by parameter, because the first step's buckets are
+        others than those of the second, and what the operator shares by vector."""
+        for one in gradients:
+            error = self._memory.error_of(one.name)
+            self._errors_before[one.name] = None if error is None else error.copy()
+        names = {one.name for one in gradients}
+        for vector in self._memory.vectors():
+            if not names.isdisjoint(vector.names):
+                self._shared_before += [(array, array.copy()) for name, array in vector.memory._arrays.items() if name != "error"]
+
+    def _forget_before(self) -> None:
+        self._errors_before.clear()
+        self._shared_before.clear()
 
     def _restore(self) -> None:
-        for memory, arrays in reversed(self._before):
-            for name, array in arrays.items():
-                if name in memory._arrays:
-                    memory._arrays[name][:] = array
-        self._before.clear()
+        for name, before in self._errors_before.items():
+            error = self._memory.error_of(name)
+            if error is not None:
+                error[:] = 0 if before is None else before
+        for array, shared in self._shared_before:
+            array[:] = shared
+        self._forget_before()
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"_thread": None, "_model": None, "_names": {}, "_used": None, "_waiting": [], "_before": []}
+        return super().__getstate__() | {"_thread": None, "_model": None, "_names": {}, "_used": None, "_waiting": [], "_errors_before": {},
+                                         "_shared_before": []}
 
 
 def ddp_hook(compressor: Compressor, feedback: bool = True, *, seed: int = 1, group: Any = None, loss_scale: Any = None, per_bucket: bool = False

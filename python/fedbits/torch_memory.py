@@ -116,7 +116,7 @@ def restored(state: Any) -> ParameterMemory:
 
 
 def checksum_of_state(state: Mapping[str, Any]) -> int:
-    """Returns the checksum of a sender's state: its counts and vectors, each of which has a checksum of its numbers."""
+    """Returns the checksum of a sender's state. It covers the counts and the vectors; each vector has a checksum of its numbers already."""
     pieces = [f"{name} {int(state[name])}" for name in ("rounds", "bits", "process", "processes")]
     for one in state["vectors"]:
         pieces += [repr(list(one["names"])), repr([int(size) for size in one["sizes"]]), str(int(one["memory"]["checksum"]) if one["memory"] else 0)]

@@ -1,4 +1,5 @@
-// One round of several processes, each of which holds one client: the messages of all phases, and the mean that every process computes.
+// An exchange is one round of several processes, each of which holds one client. It has the messages of all phases, and every process computes
+// their mean.
 //
 //   Exchange(operator, key, kept)     the client is that of the key
 //   send(x)                           returns the bytes of this phase's message, and moves the error and the state in the last phase
@@ -18,7 +19,7 @@
 
 namespace fl::python {
 
-// What a process keeps between rounds, on the host; spans are empty where there is none.
+// These are the arrays that a process keeps between rounds. They lie on the host, and a span is empty where there is nothing to keep.
 template <class T>
 struct Kept {
   std::span<T> error;   // [P]

@@ -36,7 +36,7 @@ def case(function):
 
 
 class Parts(nn.Module):
-    """Three layers of which the middle one can be left out."""
+    """It has three layers, and a call may leave out the middle one."""
 
     def __init__(self, seed: int = 1) -> None:
         super().__init__()
@@ -83,6 +83,8 @@ class Loop:
             return
         own = {name: options.pop(name) for name in ("loss_scale",) if name in options}
         self.inner = model
+        if options.pop("has_small_buckets", False):  # of a kilobyte at most, so that the model has several
+            options["bucket_cap_mb"] = 0.0001
         self.model = DistributedDataParallel(model, process_group=group, **options)
         self.sender = fedbits.torch.ddp_hook(compressor, seed=seed, per_bucket=way == "bucket", **own).register(self.model)
         self.optimizer = optimizer(model)
@@ -164,7 +166,7 @@ def scale(way, rank, size):
     """A loss scale that doubles, and one that is too large in one process once."""
     now = [8.0]
     options = {} if way == "optimizer" else {"loss_scale": lambda: now[0]}
-    scaled, unscaled = Loop(way, Parts(), **options), Loop(way, Parts())
+    scaled, unscaled = Loop(way, Parts(), has_small_buckets=True, **options), Loop(way, Parts(), has_small_buckets=True)
     scaler = getattr(torch.amp, "GradScaler", None) if hasattr(torch, "amp") else None
     if way == "optimizer" and scaler is None:
         return "no GradScaler for the CPU"
@@ -176,7 +178,8 @@ def scale(way, rank, size):
         scaled.optimizer.zero_grad()
         loss = loss_of(scaled.model, step, rank)
         bad = step == 3 and rank == size - 1
-        loss = loss * (float("inf") if bad else 1)
+        if bad:  # in the layer whose gradient comes last, and its bucket
+            loss = loss + float("inf") * scaled.inner.first.weight.sum()
         (scaler.scale(loss) if scaler else factor * loss).backward()
         if scaler:
             scaler.step(scaled.optimizer)
@@ -291,12 +294,13 @@ def two_models(way, rank, size):
 
 @case
 def not_finite(way, rank, size):
-    loop = Loop(way, Parts())
+    loop = Loop(way, Parts(), has_small_buckets=True)
     loop.step(0, rank)
     before, errors = flat(loop.inner), loop.sender.errors
 
     def loss(model, step, rank):
-        return loss_of(model, step, rank) * (float("nan") if rank == size - 1 else 1)
+        found = loss_of(model, step, rank)
+        return found + float("nan") * loop.inner.first.weight.sum() if rank == size - 1 else found
 
     text = error_of(lambda: loop.step(1, rank, loss))
     kept = all(np.array_equal(error, loop.sender.errors[name]) for name, error in errors.items())
