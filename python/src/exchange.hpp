@@ -1,5 +1,5 @@
-// An exchange is one round of several processes, each of which holds one client. It has the messages of all phases, and every process computes
-// their mean.
+// An exchange is one round of several processes, each of which holds one client. It has the messages of all phases, and every process
+// computes their mean.
 //
 //   Exchange(operator, key, kept)     the client is that of the key
 //   send(x)                           returns the bytes of this phase's message, and moves the error and the state in the last phase
