@@ -66,7 +66,8 @@ std::string begun(const StudyShown& study) {
                     {"workers", study.workers},
                     {"titles", study.titles},
                     {"states", letters_of(study.states)},
-                    {"rounds", study.rounds}});
+                    {"rounds", study.rounds},
+                    {"purpose", study.purpose}});
 }
 
 std::string began(std::size_t cell, std::uint64_t worker) { return json_text({{"event", "began"}, {"cell", cell}, {"worker", worker}}); }
@@ -146,14 +147,18 @@ void StudyStatus::take_begun(const std::string& line, double now_s) {
                    .workers = json.at("workers"),
                    .titles = json.at("titles"),
                    .states = {},
-                   .rounds = json.at("rounds")};
+                   .rounds = json.at("rounds"),
+                   .purpose = json.at("purpose")};
   for (const char c : json.at("states").get<std::string>()) study.states.push_back(state_of(c));
   if (study.titles.size() != study.states.size() || study.rounds.size() != study.states.size()) return;
   study_ = std::move(study);
   workers_.assign(std::clamp<std::uint64_t>(study_.workers, 1, 4096), {});
   num_to_run_ = static_cast<std::uint64_t>(std::ranges::count(study_.states, CellState::pending));
   totals_ = {.began_s = now_s};
-  stage_ = "running";
+  ended_.clear();  // of the batch before, whose titles are gone
+  problems_.clear();
+  stage_ = study_.purpose.empty() ? "running" : "tuning";
+  ++num_begun_;
 }
 
 void StudyStatus::take_ended(const Ended& ended, std::uint64_t bits_up, std::uint64_t bits_down) {
@@ -214,6 +219,8 @@ std::string StudyStatus::json(double now_s) const {
                {"scenario", study_.name},
                {"folder", study_.folder},
                {"phase", end_.outcome.empty() ? stage_ : "ended"},
+               {"purpose", study_.purpose},
+               {"batch", num_begun_},
                {"outcome", end_.outcome},
                {"message", end_.message},
                {"seconds", (end_.outcome.empty() ? now_s : ended_s_) - began_s_},

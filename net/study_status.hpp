@@ -25,6 +25,7 @@ struct StudyShown {
   std::vector<std::string> titles{};
   std::vector<CellState> states{};
   std::vector<std::uint64_t> rounds{};  // of each run
+  std::string purpose{};                // of runs of tuning: "comparing candidates"; "" = the study's own runs
 };
 
 namespace study_event {
@@ -80,6 +81,7 @@ class FL_API StudyStatus {
 
   double began_s_, ended_s_ = 0;
   std::string stage_ = "preparing";
+  std::uint64_t num_begun_ = 0;  // studies and batches of tuning
   StudyShown study_;
   std::uint64_t num_to_run_ = 0;
   std::vector<Worker> workers_;

@@ -47,12 +47,20 @@ void LiveTable::end(std::size_t worker, bool good) {
 }
 
 std::string LiveTable::summary(double now) const {
-  std::string line = std::to_string(ended_) + "/" + std::to_string(total_) + " runs";
+  std::string line = name_ + std::to_string(ended_) + "/" + std::to_string(total_) + " runs";
   if (failed_ > 0) line += ", " + std::to_string(failed_) + " failed";
+  double done = static_cast<double>(ended_);
+  std::uint64_t rounds = 0;
+  for (const Row& row : rows_) {
+    if (!row.busy || row.rounds == 0) continue;
+    done += std::min(1.0, static_cast<double>(row.round) / static_cast<double>(row.rounds));
+    rounds += row.round;
+  }
   const double spent = now - began_s_;
-  if (ended_ == 0 || spent <= 0) return line;
-  const double rate = static_cast<double>(ended_) / spent;
-  return line + "  " + short_text(rate) + " runs/s  " + human_seconds(static_cast<double>(total_ - ended_) / rate) + " left";
+  if (ended_ == 0 && rounds > 0) line += "  " + std::to_string(rounds) + (rounds == 1 ? " round" : " rounds");
+  if (done <= 0 || spent <= 0) return line;
+  if (ended_ > 0) line += "  " + short_text(static_cast<double>(ended_) / spent) + " runs/s";
+  return line + "  " + human_seconds(std::max(0.0, static_cast<double>(total_) - done) * spent / done) + " left";
 }
 
 std::string LiveTable::line_of(const Row& row) const {

@@ -300,7 +300,7 @@ int run_study(RunArguments arguments, JsonLog& log, StudyWatch& watch) {
     static_cast<void>(check_all(untuned, cells));
   }
   watch.stage("tuning");
-  tune(cells, arguments.out, arguments.data, {.jobs = threads, .workers = arguments.workers, .paging = paging}, arguments.quiet);
+  tune(cells, arguments.out, arguments.data, {.jobs = threads, .workers = arguments.workers, .paging = paging}, arguments.quiet, watch);
   if (caught_signal() != 0) return exit_code_of(caught_signal());
   return run_cells(cells, arguments, plugins,
                    {.threads = threads,

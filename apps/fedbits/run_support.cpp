@@ -18,7 +18,7 @@
 #include "apps/fedbits/memory.hpp"
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/plugin_option.hpp"
-#include "apps/fedbits/study_watch.hpp"
+#include "apps/fedbits/tuning_display.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/printable.hpp"
 #include "fl_core/config/stopping.hpp"
@@ -178,7 +178,9 @@ std::string warning_of(const TunedOption& tuned) {
 
 }  // namespace
 
-void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, const MachineShare& share, bool quiet) {
+void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, const MachineShare& share, bool quiet,
+          StudyWatch& watch) {
+  TuningDisplay display(watch, tuning_folder(out).string(), quiet ? ProgressStyle::silent : stderr_style());
   TuningMachine machine{.workers = share.jobs,
                         .kind = share.workers,
                         .threads = share.threads,
@@ -186,8 +188,9 @@ void tune(std::vector<Cell>& cells, const std::string& out, const std::string& d
                         .store = tuning_folder(out),
                         .paging = share.paging,
                         .note = {},
-                        .signal = caught_signal};
-  if (!quiet) machine.note = [](const std::string& line) { std::cerr << line << std::endl; };
+                        .signal = caught_signal,
+                        .observer = &display};
+  if (!quiet) machine.note = [&display](const std::string& line) { display.note(line); };
   for (const TunedOption& tuned : tune_cells(cells, DataCatalog(data, share.data_memory), machine)) {
     const std::string line = text_of(tuned);
     if (!quiet) std::cerr << line << std::endl;

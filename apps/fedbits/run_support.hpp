@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/fedbits/study_watch.hpp"
 #include "apps/fedbits/terminal.hpp"
 #include "fl_core/state/state_pager.hpp"
 #include "scenarios/experiment/model_file.hpp"
@@ -109,8 +110,9 @@ struct MachineShare {
   MemoryLimit data_memory = {};    // for one data set
   StatePaging paging{};            // of each run
 };
-// Tunes the cells, with the tuning runs stored in OUT/tuning, and reports the found values on stderr. With workers that are processes, call
-// it before starting any thread.
-void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, const MachineShare& share, bool quiet);
+// Tunes the cells, with the tuning runs stored in OUT/tuning, and reports its progress and the found values on stderr and to `watch`. With
+// workers that are processes, call it before starting any thread.
+void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, const MachineShare& share, bool quiet,
+          StudyWatch& watch);
 
 }  // namespace fl

@@ -37,6 +37,9 @@ class StudyWatch {
   // Begins a study with all its cells; `pending` are those that are going to run, and `status` says how a stored one has ended.
   virtual void begin_study(const std::vector<Cell>&, const std::vector<std::size_t>& /*pending*/, std::uint64_t /*workers*/,
                            const std::string& /*folder*/, const std::function<RunStatus(const Cell&)>& /*status*/) {}
+  // Begins a batch of runs of tuning, which is followed like a study; `purpose` says what it looks for.
+  virtual void begin_tuning(const std::string& /*purpose*/, const std::vector<Cell>&, const std::vector<std::size_t>& /*pending*/,
+                            std::uint64_t /*workers*/, const std::string& /*folder*/) {}
   virtual void began(std::size_t /*cell*/, std::uint64_t /*worker*/) {}
   virtual void reached(std::size_t /*cell*/, std::uint64_t /*round*/, double /*train_loss*/, double /*test_accuracy*/) {}
   virtual void ended(std::size_t /*cell*/, const RunRecord&) {}

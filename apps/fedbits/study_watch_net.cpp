@@ -37,16 +37,12 @@ class StudyShow final : public StudyWatch {
   void stage(const std::string& text) override { process_.tell(event::stage(text)); }
   void begin_study(const std::vector<Cell>& cells, const std::vector<std::size_t>& pending, std::uint64_t workers,
                    const std::string& folder, const std::function<RunStatus(const Cell&)>& status) override {
-    net::StudyShown study{
-        .command = command_, .name = cells.empty() ? "" : cells.front().scenario.name, .folder = folder, .workers = workers};
-    std::vector<bool> is_pending(cells.size(), false);
-    for (const std::size_t cell : pending) is_pending[cell] = true;
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      study.titles.push_back(title_of(cells[i], i + 1, cells.size()));
-      study.states.push_back(is_pending[i] ? net::CellState::pending : state_of(status(cells[i])));
-      study.rounds.push_back(static_cast<std::uint64_t>(std::max<std::int64_t>(cells[i].scenario.rounds, 0)));
-    }
-    process_.tell(event::begun(study));
+    begin(cells, pending, workers, folder, status, "");
+  }
+  void begin_tuning(const std::string& purpose, const std::vector<Cell>& cells, const std::vector<std::size_t>& pending,
+                    std::uint64_t workers, const std::string& folder) override {
+    begin(
+        cells, pending, workers, folder, [](const Cell&) { return RunStatus::done; }, purpose);
   }
   void began(std::size_t cell, std::uint64_t worker) override { process_.tell(event::began(cell, worker)); }
   // Rounds may be short, so a run is told of at most ten times a second.
@@ -70,6 +66,24 @@ class StudyShow final : public StudyWatch {
 
  private:
   static constexpr double kEvery_s = 0.1;
+
+  void begin(const std::vector<Cell>& cells, const std::vector<std::size_t>& pending, std::uint64_t workers, const std::string& folder,
+             const std::function<RunStatus(const Cell&)>& status, const std::string& purpose) {
+    net::StudyShown study{.command = command_,
+                          .name = cells.empty() ? "" : cells.front().scenario.name,
+                          .folder = folder,
+                          .workers = workers,
+                          .purpose = purpose};
+    std::vector<bool> is_pending(cells.size(), false);
+    for (const std::size_t cell : pending) is_pending[cell] = true;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      study.titles.push_back(title_of(cells[i], i + 1, cells.size()));
+      study.states.push_back(is_pending[i] ? net::CellState::pending : state_of(status(cells[i])));
+      study.rounds.push_back(static_cast<std::uint64_t>(std::max<std::int64_t>(cells[i].scenario.rounds, 0)));
+    }
+    told_s_.clear();
+    process_.tell(event::begun(study));
+  }
 
   std::string command_;
   net::StatusProcess process_;

@@ -118,6 +118,21 @@ double Experiment<T>::seconds_of_rare_measures() {
   return all_s;
 }
 
+// Returns the seconds that all rounds together spend on the test set.
+template <class T>
+double Experiment<T>::seconds_of_test_set() {
+  if (!scenario_.evaluate.test_set || problem_.test() == nullptr) return 0;
+  constexpr int kTimes = 3;
+  std::vector<double> one_s;
+  for (int i = 0; i < kTimes; ++i) {
+    const Stopwatch one;
+    (void)measuring_.evaluator.test(model_.span());
+    one_s.push_back(one.seconds());
+  }
+  const auto total = static_cast<std::uint64_t>(scenario_.rounds), every = static_cast<std::uint64_t>(scenario_.evaluate.every);
+  return median(std::move(one_s)) * static_cast<double>(total / every + (total % every != 0 ? 1 : 0));
+}
+
 template <class T>
 Calibration Experiment<T>::calibrate(double seconds, const std::function<bool()>& goes_on) {
   const auto total = static_cast<std::size_t>(scenario_.rounds);
@@ -140,6 +155,7 @@ Calibration Experiment<T>::calibrate(double seconds, const std::function<bool()>
     least_s = std::min(least_s, one_s);
   }
   found.rounds_s += seconds_of_rare_measures();
+  found.test_set_s = seconds_of_test_set();
   found.once_s += first_s - least_s;  // the first round touches its memory for the first time
   if (std::isfinite(path_.f_star)) {
     const Stopwatch end;
@@ -170,6 +186,8 @@ template double Experiment<double>::seconds_per_round(const DueMeasures&, double
                                                       std::vector<RoundBits>&);
 template double Experiment<float>::seconds_of_rare_measures();
 template double Experiment<double>::seconds_of_rare_measures();
+template double Experiment<float>::seconds_of_test_set();
+template double Experiment<double>::seconds_of_test_set();
 template std::uint64_t Experiment<float>::growth_bytes() const;
 template std::uint64_t Experiment<double>::growth_bytes() const;
 

@@ -118,6 +118,7 @@ class Experiment {
   [[nodiscard]] double seconds_per_round(const DueMeasures& due, double seconds, std::size_t most, const std::function<bool()>& goes_on,
                                          std::vector<RoundBits>& played);
   [[nodiscard]] double seconds_of_rare_measures();
+  [[nodiscard]] double seconds_of_test_set();
   [[nodiscard]] std::uint64_t growth_bytes() const;
   [[nodiscard]] std::string why_diverged(const RoundRow& row) const;
   [[nodiscard]] bool should_stop(const RoundRow& row) const;

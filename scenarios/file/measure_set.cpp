@@ -143,10 +143,12 @@ MeasureSet<T>::MeasureSet(const Scenario& scenario, const MeasureSchedule& sched
 template <class T>
 void MeasureSet<T>::add_standard(const StandardMeasure& standard) {
   NamedPart named = with_default_options(standard.name);
-  if (!scenario_.evaluate.train_loss) {
+  const auto leave_out = [&named](const char* option) {
     Schema schema = named.options.schema();
-    if (Field* field = schema.find("train_loss"); field != nullptr) (void)field->assign(Value{false});
-  }
+    if (Field* field = schema.find(option); field != nullptr) (void)field->assign(Value{false});
+  };
+  if (!scenario_.evaluate.train_loss) leave_out("train_loss");
+  if (!scenario_.evaluate.test_set) leave_out("test_set");
   Entry entry{.name = named.part, .standard = &standard, .part = make_measure<T>(named)};
   entry.cost = entry.part->cost();
   entry.columns = entry.part->columns();

@@ -7,16 +7,17 @@ namespace fl {
 namespace {
 
 struct LossesOptions {
-  bool train_loss = true;
+  bool train_loss = true, test_set = true;
 };
 inline void describe(Schema& schema, LossesOptions& options) {
   schema.field("train_loss", options.train_loss, "loss over all training rows, and the gap to f*");
+  schema.field("test_set", options.test_set, "loss and accuracy on the test set; the runs of tuning go without");
 }
 
 template <class T>
 class Losses final : public Measure<T> {
  public:
-  explicit Losses(const LossesOptions& options) : with_train_loss_(options.train_loss) {}
+  explicit Losses(const LossesOptions& options) : options_(options) {}
   [[nodiscard]] std::vector<MeasureColumn> columns() const override {
     return {{.name = "f_gap",
              .unit = "loss",
@@ -52,11 +53,12 @@ class Losses final : public Measure<T> {
 
   [[nodiscard]] bool reads_training_rows() const override { return false; }
   void measure(const MeasureView<T>& view, MeasureRow& row) override {
-    if (with_train_loss_) {
+    if (options_.train_loss) {
       const double loss = view.evaluation.train_loss(view.model);
       row.set("train_loss", loss);
       row.set("f_gap", loss - view.f_star);
     }
+    if (!options_.test_set) return;
     const Accuracy test = view.evaluation.test(view.model);
     row.set("test_accuracy", test.accuracy);
     row.set("test_loss", test.loss);
@@ -64,7 +66,7 @@ class Losses final : public Measure<T> {
   }
 
  private:
-  bool with_train_loss_;
+  LossesOptions options_;
 };
 
 FL_REGISTER_MEASURE(Losses, LossesOptions, "losses", "losses and accuracy, on the training and on the test set", "");

@@ -8,6 +8,7 @@
 #include <queue>
 #include <set>
 
+#include "scenarios/sweep/tuned_cells.hpp"
 #include "scenarios/sweep/tuning.hpp"
 
 namespace fl {
@@ -79,7 +80,7 @@ Trial mean_of(const std::vector<Trial>& trials) {
     mean.calibration.*field = sum / static_cast<double>(trials.size());
   };
   for (const auto field : {&Calibration::prepare_s, &Calibration::new_seed_s, &Calibration::once_s, &Calibration::rounds_s,
-                           &Calibration::bits_up, &Calibration::bits_down})
+                           &Calibration::test_set_s, &Calibration::bits_up, &Calibration::bits_down})
     average(field);
   for (const Trial& trial : trials) {
     mean.peak_bytes = std::max(mean.peak_bytes, trial.peak_bytes);
@@ -131,7 +132,8 @@ std::vector<double> shares_of_rounds(const std::vector<Combination>& combination
 
 // Scales a calibration to another number of rounds.
 void scale(Calibration& c, double share) {
-  for (const auto field : {&Calibration::rounds_s, &Calibration::bits_up, &Calibration::bits_down}) c.*field *= share;
+  for (const auto field : {&Calibration::rounds_s, &Calibration::test_set_s, &Calibration::bits_up, &Calibration::bits_down})
+    c.*field *= share;
   c.total_rounds = static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(c.total_rounds)));
 }
 
@@ -148,7 +150,10 @@ void plan_tuning(StudyPlan& plan, const std::vector<Cell>& cells) {
     if (const auto effort = efforts.find(one.cell); effort != efforts.end()) {
       one.candidates = effort->second.candidates;
       one.tuning_runs = effort->second.runs + effort->second.budget_runs;
-      plan.tuning_s += effort->second.runs * c.total_s() + effort->second.budget_runs * to_budget.total_s();
+      const auto tuning_s = [&](const Calibration& run) {
+        return run.total_s() - (needs_test_set(cells[one.cell].scenario) ? 0 : run.test_set_s);
+      };
+      plan.tuning_s += effort->second.runs * tuning_s(c) + effort->second.budget_runs * tuning_s(to_budget);
     }
     plan.tuning_runs += one.tuning_runs;
     if (cells[one.cell].goes_to_budget) c = to_budget;

@@ -28,6 +28,8 @@ bool any_needs_tuning(const std::vector<Cell>& cells) {
 
 TuneSettings tune_settings_of(const std::vector<Cell>& cells) { return cells.front().tune ? *cells.front().tune : TuneSettings{}; }
 
+bool needs_test_set(const Scenario& scenario) { return scenario.stop.accuracy.has_value(); }
+
 bool is_accepted(const Cell& cell, const std::string& key, const Value& value) {
   try {
     (void)with_option(cell, key, value);

@@ -14,6 +14,9 @@ namespace fl {
 [[nodiscard]] std::set<AxisLabels> references_of(const std::vector<Cell>& cells);
 [[nodiscard]] bool any_needs_tuning(const std::vector<Cell>& cells);
 [[nodiscard]] TuneSettings tune_settings_of(const std::vector<Cell>& cells);
+// Returns whether the runs of tuning have to look at the test set: candidates are judged by the training objective, so it matters only
+// where [stop] ends a run by its accuracy.
+[[nodiscard]] bool needs_test_set(const Scenario& scenario);
 // Returns whether the scenario of a cell takes a value.
 [[nodiscard]] bool is_accepted(const Cell& cell, const std::string& key, const Value& value);
 

@@ -83,6 +83,7 @@ class Tuner {
       if (const auto reference = references.find(cell->axis_labels); reference != references.end()) reference->second = &*cell;
     std::vector<Cell> runs;
     for (const auto& [_, cell] : references) runs.push_back(*cell);
+    runs_.set_purpose("finding the budget of bits");
     runs_.ensure(runs);
     for (const auto& [labels, cell] : references) {
       for (const RunRecord& record : runs_.records(*cell))
@@ -170,6 +171,7 @@ class Tuner {
     return target;
   }
   [[nodiscard]] TuningOutcome level_of(const Cell& cell) {
+    runs_.set_purpose("finding the level of the reference");
     runs_.ensure({cell});
     return runs_.outcome(cell, settings_, Against::round, kInfinity);
   }
@@ -190,6 +192,7 @@ class Tuner {
     for (int extension = 0;; ++extension) {
       const auto refusal = extension == 0 ? TuningRuns::Refusal::is_an_error : TuningRuns::Refusal::is_a_bad_value;
       match(fresh, refusal);
+      runs_.set_purpose("comparing candidates" + (extension == 0 ? "" : " beyond the grids, step " + std::to_string(extension)));
       judge(fresh, refusal);
       for (Method* method : methods) choose(*method);
       if (extension == kMostExtensions) break;
@@ -250,6 +253,7 @@ class Tuner {
           key_error(candidate.cell.match->option, "match_bits_of: " + describe(candidate.cell.axis_labels) + " is to match " +
                                                       describe(candidate.cell.reference_labels()) + ", which the sweep excludes"),
           candidate.cell);
+    runs_.set_purpose("finding the bits to match");
     runs_.ensure({reference->second.best->cell});
     return runs_.bits(reference->second.best->cell, Against::bits_up);
   }
@@ -262,7 +266,9 @@ class Tuner {
       for (auto& [candidate, search] : searches)
         if (search.goes_on() && try_value(*candidate, search)) runs.push_back(candidate->cell);
       if (runs.empty()) break;
-      say("matching bits, step " + std::to_string(step) + ": " + std::to_string(runs.size()) + " to find");
+      const std::string purpose = "matching bits, step " + std::to_string(step);
+      runs_.set_purpose(purpose);
+      say(purpose + ": " + std::to_string(runs.size()) + " to find");
       runs_.ensure(runs, refusal);
       for (auto& [candidate, search] : searches) {
         if (!search.goes_on()) continue;

@@ -20,7 +20,8 @@
 // matched in the scenario's rounds (scenarios/file/bit_search.hpp).
 //
 // Tuning runs are ordinary runs. They have their own store, so an interrupted tuning can continue and its runs can be examined. Their
-// scenarios differ from the study's in the seeds, the tried values and, for a budget, in `rounds` and [stop].
+// scenarios differ from the study's in the seeds, the tried values and, for a budget, in `rounds` and [stop]. They measure nothing on the
+// test set, which takes longer than the training rows where it is the larger one, unless stop.accuracy asks for it.
 #pragma once
 
 #include <cstdint>
@@ -59,6 +60,16 @@ struct TunedOption {
   std::size_t missed = 0;        // tuning seeds on which the best candidate never reached it
 };
 
+// Follows the runs of tuning, which come in batches.
+class TuningObserver {
+ public:
+  virtual ~TuningObserver() = default;
+  // A batch begins. `purpose` says what it looks for: "comparing candidates". Returns what is to be told of it.
+  [[nodiscard]] virtual SweepEvents begin(const std::string& purpose, const std::vector<Cell>& runs,
+                                          const std::vector<std::size_t>& pending, int workers) = 0;
+  virtual void end() = 0;
+};
+
 struct TuningMachine {
   int workers = 1;
   Workers kind = Workers::processes;
@@ -68,6 +79,7 @@ struct TuningMachine {
   StatePaging paging{};            // paging of each run
   std::function<void(const std::string&)> note;
   std::function<int()> signal;
+  TuningObserver* observer = nullptr;  // may be null
 };
 
 // Tunes `cells`, sets the found values in them and returns these values. Does nothing if no key is tuned. Throws ConfigError if a reference

@@ -12,6 +12,7 @@
 #include "fl_core/state/checksum.hpp"
 #include "scenarios/file/measure_set.hpp"
 #include "scenarios/results/end_point.hpp"
+#include "scenarios/sweep/tuned_cells.hpp"
 
 namespace fl {
 
@@ -31,7 +32,9 @@ RunStore& TuningRuns::store() {
 }
 
 Cell TuningRuns::seeded(const Cell& cell, std::int64_t seed) const {
-  return with_later_seeds(cell, kTuningSeeds + static_cast<std::uint64_t>(seed));
+  Cell run = with_later_seeds(cell, kTuningSeeds + static_cast<std::uint64_t>(seed));
+  run.scenario.evaluate.test_set = needs_test_set(run.scenario);
+  return run;
 }
 
 // Returns whether the run of a cell is stored. A failed run is repeated if runs are allowed.
@@ -67,10 +70,12 @@ void TuningRuns::run(const std::vector<Cell>& runs, std::vector<std::size_t> pen
   SweepRunner runner(runs, *catalog_, settings);
   store_unusable(runner, pending, refusal);
   if (pending.empty()) return;
-  if (machine_.memory_bytes > 0) runner.fit(machine_.memory_bytes);
+  const int workers = machine_.memory_bytes > 0 ? runner.fit(machine_.memory_bytes) : machine_.workers;
   SweepEvents events;
+  if (machine_.observer != nullptr) events = machine_.observer->begin(purpose_, runner.cells(), pending, workers);
   events.signal = machine_.signal;
   runner.run(pending, store(), events);
+  if (machine_.observer != nullptr) machine_.observer->end();
   if (machine_.signal && machine_.signal() != 0) throw TuningInterrupted();
 }
 

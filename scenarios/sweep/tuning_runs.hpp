@@ -29,6 +29,8 @@ class TuningRuns {
   // Without `catalog` no run may start; only stored runs are used.
   TuningRuns(const DataCatalog* catalog, const TuningMachine& machine, std::int64_t seeds);
 
+  // Says what the runs that follow are for.
+  void set_purpose(const std::string& purpose) { purpose_ = purpose; }
   enum class Refusal { is_an_error, is_a_bad_value };
   // Runs all seeds of all cells that are not stored yet. A cell that cannot run is stored as failed. If none of a combination's cells can
   // run, throws ConfigError with the reason, unless `refusal` allows it for values beyond a grid.
@@ -57,6 +59,7 @@ class TuningRuns {
   const DataCatalog* catalog_;
   const TuningMachine& machine_;
   std::int64_t seeds_;
+  std::string purpose_;
   std::optional<RunStore> store_;  // opened when the first run may start, so that a rejected study leaves nothing on the disk
 };
 

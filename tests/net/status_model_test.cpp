@@ -187,6 +187,38 @@ TEST(StudyStatus, FollowsItsEvents) {
   EXPECT_EQ(values.at("fedbits_ended"), 0);
 }
 
+// Batches of tuning are followed like studies, one after another, and the study's own runs begin anew.
+TEST(StudyStatus, FollowsTuning) {
+  using net::CellState;
+  namespace event = net::study_event;
+  const auto batch = [](const std::string& purpose, std::size_t runs) {
+    net::StudyShown shown{.command = "sweep", .name = "small", .folder = "out/tuning", .workers = 1, .purpose = purpose};
+    shown.titles.assign(runs, "a run");
+    shown.states.assign(runs, CellState::pending);
+    shown.rounds.assign(runs, 10);
+    return event::begun(shown);
+  };
+  net::StudyStatus status(0);
+  status.apply(batch("matching bits, step 1", 3), 1);
+  status.apply(event::began(2, 0), 2);
+  RunRecord record;
+  record.rounds = 10;
+  record.status = RunStatus::diverged;
+  status.apply(event::ended(2, record), 3);
+  Json json = Json::parse(status.json(4));
+  EXPECT_EQ(json["phase"], "tuning");
+  EXPECT_EQ(json["purpose"], "matching bits, step 1");
+  EXPECT_EQ(json["states"], "ppv");
+  EXPECT_EQ(json["batch"], 1);
+  status.apply(batch("comparing candidates", 2), 5);  // which has fewer runs than the one before
+  json = Json::parse(status.json(6));
+  EXPECT_EQ(json["purpose"], "comparing candidates");
+  EXPECT_EQ(json["batch"], 2);
+  EXPECT_TRUE(json["ended"].empty() && json["problems"].empty());
+  status.apply(batch("", 1), 7);
+  EXPECT_EQ(Json::parse(status.json(8))["phase"], "running");
+}
+
 TEST(StudyStatus, LinesThatAreNoEventsChangeNothing) {
   net::StudyStatus status(0);
   const std::string before = status.json(1);

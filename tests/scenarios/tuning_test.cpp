@@ -44,6 +44,31 @@ TEST_F(TuningTest, FindsTheBestStepSizeOfEveryMethodOnOtherSeeds) {
   EXPECT_EQ(cells[0].scenario.seeds.data, 1u) << "the study's own seeds";
 }
 
+// A study of mushrooms with test rows.
+std::string with_test_rows(const std::string& stop = "") {
+  return "name = 'tuning'\nrounds = 30\n" + stop +
+         "[data]\nname = 'mushrooms'\nrows = 200\ntest_fraction = 0.5\n[partition]\nkind = 'similarity'\nclients = 4\n"
+         "[model]\nkind = 'logistic_regression'\n[local]\nkind = 'gradient'\nlearning_rate = 0.1\n[evaluate]\nevery = 1\n[sweep]\n"
+         "seeds = 1\n[sweep.tune]\nseeds = 1\nat = 'rounds'\nkey = 'local.learning_rate'\nvalues = [0.01, 0.1, 1.0]\n";
+}
+
+TEST_F(TuningTest, LooksAtTheTestSetOnlyWhereRunsEndByTheirAccuracy) {
+  const auto tested = [this](const std::string& text) {
+    std::filesystem::remove_all(folder_);
+    (void)tune(text);
+    const RunStore store = RunStore::open(folder_, RunStore::Mode::read);
+    std::set<bool> found;
+    for (const RunRecord& run : store.list())
+      for (const RoundRow& row : store.rows(run.run)) {
+        EXPECT_TRUE(std::isfinite(row.train_loss));
+        found.insert(std::isfinite(row.test_accuracy) && std::isfinite(row.test_loss));
+      }
+    return found;
+  };
+  EXPECT_EQ(tested(with_test_rows()), std::set<bool>{false});
+  EXPECT_EQ(tested(with_test_rows("[stop]\naccuracy = 0.99\n")), std::set<bool>{true});
+}
+
 TEST_F(TuningTest, SaysWhenTheBestIsAtTheEdge) {
   const std::string grid = "[sweep.tune]\nseeds = 1\nat = 'rounds'\nkey = 'local.learning_rate'\nvalues = [1e-8, 1e-7]\n";
   const std::vector<TunedOption> found = tune(study(kTop, grid));

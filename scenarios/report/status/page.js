@@ -4,17 +4,18 @@
 const EVERY_MS = 1000, SLOW_MS = 5000, GIVE_UP_MS = 5000, SPEAK_MS = 15000;
 const PAGES = {serve: ServePage, sweep: SweepPage};
 const place = (id) => document.getElementById(id);
-let page = null, kind = "", missed = 0, answered = null, spoken = 0, phase = "", outcome = "";
+let page = null, kind = "", missed = 0, answered = null, spoken = 0, phase = "", purpose = "", outcome = "";
 
 const ENDS = {done: "It has ended.", failed: "It has failed.", interrupted: "It was interrupted."};
 const endText = (status) => `${ENDS[status.outcome] || `It has ended: ${status.outcome}.`}${status.message ? ` ${status.message}` : ""} The figures below are the last ones.`;
 
 // Changes the text that is read aloud only when the phase changes, and every few seconds.
 function speak(status) {
-  const now = Date.now(), isNew = status.phase !== phase || status.outcome !== outcome;
+  const now = Date.now(), isNew = status.phase !== phase || status.purpose !== purpose || status.outcome !== outcome;
   if (!isNew && (now - spoken < SPEAK_MS || status.phase === "ended")) return;
   spoken = now;
   phase = status.phase;
+  purpose = status.purpose;
   outcome = status.outcome;
   setText(place("state"), status.phase === "ended" ? endText(status) : page.say(status));
 }
@@ -27,7 +28,7 @@ function show(status) {
     page = new PAGES[kind](place("main"));
   }
   const root = document.documentElement.dataset;
-  root.phase = status.phase === "running" ? "playing" : status.phase;
+  root.phase = status.phase === "running" || status.phase === "tuning" ? "playing" : status.phase;
   root.outcome = status.outcome;
   setText(place("title"), status.scenario || "fedbits");
   setText(place("facts"), page.facts(status));

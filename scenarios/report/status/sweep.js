@@ -15,7 +15,7 @@ const MOST_SQUARES = 2500, SQUARE = 15;
 
 class SquareGrid {
   constructor() {
-    Object.assign(this, {states: "", titles: [], each: 1, at: -1, squares: []});
+    Object.assign(this, {states: "", batch: 0, titles: [], each: 1, at: -1, squares: []});
     this.here = drawn("rect", {class: "here", width: SQUARE, height: SQUARE, visibility: "hidden"});
     this.svg = drawn("svg", {class: "squares", role: "img", tabindex: 0},
       drawn("defs", {}, ...Object.entries(SHAPES).map(([state, shape]) => drawn("g", {id: `shape-${state}`}, ...shape()))));
@@ -37,11 +37,11 @@ class SquareGrid {
   }
 
   update(status) {
-    const {states} = status;
+    const {states, batch} = status;
     for (const [state, name] of Object.entries(STATES)) setText(this.counts[state], String(status.counts[name]));
-    if (states === this.states) return;
-    const isNew = states.length !== this.states.length;
-    this.states = states;
+    if (states === this.states && batch === this.batch) return;
+    const isNew = batch !== this.batch;
+    Object.assign(this, {states, batch});
     this.each = Math.max(1, Math.ceil(states.length / MOST_SQUARES));
     if (isNew) {
       for (const square of this.squares) square.remove();
@@ -158,7 +158,8 @@ class SweepPage {
   facts(status) { return [status.command && `fedbits ${status.command}`, status.cells && plural(status.cells, "run"), status.folder].filter(Boolean).join(" · "); }
   say(status) {
     const {counts} = status;
-    if (status.phase !== "running") return `The study is ${status.phase}.`;
-    return `${counts.done + counts.diverged + counts.failed + counts.interrupted} of ${plural(status.cells, "run")} have ended, ${counts.running} are running.`;
+    const runs = `${counts.done + counts.diverged + counts.failed + counts.interrupted} of ${plural(status.cells, "run")} have ended, ${counts.running} are running.`;
+    if (status.phase === "tuning" && status.cells) return `Tuning, ${status.purpose}: ${runs} The study's own runs follow.`;
+    return status.phase === "running" ? runs : `The study is ${status.phase}.`;
   }
 }
