@@ -20,8 +20,8 @@ void check_local_steps(const LocalUpdate<T>& local_update, const GradientOracle<
     throw key_error("local.epochs",
                     "a sample_file with a column per client gives one row per round, and epochs take all of them; use the "
                     "form with the columns round,client,step,rows");
-  for (std::size_t i = 0; i < oracle.shards().size(); ++i) {
-    const std::size_t rows = oracle.shards()[i].size(), batch = oracle.is_full() ? rows : oracle.batch();
+  for (std::size_t i = 0; i < oracle.sizes().num_clients(); ++i) {
+    const std::size_t rows = oracle.sizes()[i], batch = oracle.is_full() ? rows : oracle.batch();
     const std::uint64_t count = static_cast<std::uint64_t>(work->epochs) * ((rows + batch - 1) / batch);
     if (count > kMostLocalSteps)
       throw key_error("local.epochs", "client " + std::to_string(i) + " would take " + std::to_string(count) +
@@ -43,8 +43,8 @@ void check_minibatches(const LocalUpdate<T>& local_update, const GradientOracle<
   };
   if (!oracle.is_full() && batch < least)
     refuse("local.batch", "a minibatch has " + text_of_rows(batch), "use a larger batch, or group_norm");
-  for (std::size_t i = 0; i < oracle.shards().size(); ++i) {
-    const std::size_t rows = oracle.shards()[i].size(), rest = batch > 0 ? rows % batch : 0;
+  for (std::size_t i = 0; i < oracle.sizes().num_clients(); ++i) {
+    const std::size_t rows = oracle.sizes()[i], rest = batch > 0 ? rows % batch : 0;
     const std::string client = "client " + std::to_string(i) + " has " + text_of_rows(rows);
     if (rows > 0 && rows < least && (oracle.is_full() || in_epochs || measures_gradients))
       refuse(oracle.is_full() || in_epochs ? "local.batch" : "evaluate.gradient", client,

@@ -17,9 +17,10 @@ void describe(Schema& s, SamplingOptions& o) {
 
 template <class T>
 GradientOracle<T>::GradientOracle(const Model<T>& model, const std::vector<Shard>& shards, SamplingOptions sampling, std::uint64_t seed,
-                                  std::uint32_t num_rounds)
+                                  std::uint32_t num_rounds, std::span<const std::uint64_t> row_counts)
     : model_(model),
       shards_(shards),
+      sizes_(shards, row_counts),
       sampling_(std::move(sampling)),
       seed_(seed),
       key_(hash64(seed, static_cast<std::uint64_t>(Purpose::minibatch))),
@@ -29,16 +30,16 @@ GradientOracle<T>::GradientOracle(const Model<T>& model, const std::vector<Shard
       least_rows_(model.minibatch_needs(0).least_rows),
       statistics_(statistics_of(model.layers())) {
   if (!sampling_.sample_file.empty()) {
-    replay_ = std::make_unique<SampleFile>(sampling_.sample_file, shards_, num_rounds);
+    replay_ = std::make_unique<SampleFile>(sampling_.sample_file, shards_, num_rounds, sizes_);
     if (!replay_->has_steps() && sampling_.batch > 1)
       throw key_error("local.batch", "a sample_file with a column per client gives one row per round, batch must be 1");
     if (!replay_->has_steps()) sampling_.batch = 1;
   }
   if (sampling_.batch > 0 && !sampling_.replacement && !replay_) {
     for (std::size_t i = 0; i < shards_.size(); ++i)
-      if (shards_[i].size() < static_cast<std::size_t>(sampling_.batch))
+      if (sizes_[i] < static_cast<std::size_t>(sampling_.batch))
         throw key_error("local.batch", std::to_string(sampling_.batch) + " rows without replacement, but client " + std::to_string(i) +
-                                           " has " + std::to_string(shards_[i].size()));
+                                           " has " + std::to_string(sizes_[i]));
   }
 }
 

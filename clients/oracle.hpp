@@ -10,6 +10,7 @@
 #include "clients/local_work.hpp"
 #include "clients/model.hpp"
 #include "clients/sample_file.hpp"
+#include "clients/shard_sizes.hpp"
 #include "fl_core/config/options.hpp"
 #include "fl_core/data/dataset.hpp"
 #include "fl_core/memory/workspace.hpp"
@@ -35,9 +36,10 @@ struct Sample {
 template <class T>
 class FL_API GradientOracle {
  public:
-  // Keeps references. Throws ConfigError for an unusable sample file (missing, a row that a client does not have, too few rounds).
+  // Keeps references. `row_counts` [clients] says how many rows all clients have if some shards are in other processes and empty here.
+  // Throws ConfigError for an unusable sample file (missing, a row that a client does not have, too few rounds).
   GradientOracle(const Model<T>& model, const std::vector<Shard>& shards, SamplingOptions sampling, std::uint64_t seed,
-                 std::uint32_t num_rounds);
+                 std::uint32_t num_rounds, std::span<const std::uint64_t> row_counts = {});
 
   // Computes gradient[k] = gradient of client clients[k] at x[k] on the sample. loss [K] may be null. Entries of statistics treat the
   // sample as one minibatch, for move_statistics(), also for a full sample.
@@ -49,6 +51,8 @@ class FL_API GradientOracle {
 
   [[nodiscard]] const Model<T>& model() const { return model_; }
   [[nodiscard]] const std::vector<Shard>& shards() const { return shards_; }
+  // Returns how many rows each client has, also of those whose shards are empty here.
+  [[nodiscard]] const ShardSizes& sizes() const { return sizes_; }
   [[nodiscard]] bool is_full() const { return sampling_.batch == 0; }
   // Returns the parameters that are statistics (Layer::statistic_rate).
   [[nodiscard]] const std::vector<Statistic>& statistics() const { return statistics_; }
@@ -66,7 +70,7 @@ class FL_API GradientOracle {
   // replays_steps() and replays_rounds() return whether rows come from a file, with one line per step or per round.
   [[nodiscard]] bool replays_steps() const { return replay_ != nullptr && replay_->has_steps(); }
   [[nodiscard]] bool replays_rounds() const { return replay_ != nullptr && !replay_->has_steps(); }
-  // Returns an upper bound on the rows in a sample of any client.
+  // Returns an upper bound on the rows in a sample of any client whose rows are here.
   [[nodiscard]] std::size_t most_rows() const;
 
   // Sets the recorder of all later samples; nullptr ends the recording.
@@ -86,6 +90,7 @@ class FL_API GradientOracle {
 
   const Model<T>& model_;
   const std::vector<Shard>& shards_;
+  ShardSizes sizes_;
   SamplingOptions sampling_;
   std::uint64_t seed_, key_, epoch_key_, inner_key_;
   std::size_t model_size_, least_rows_;

@@ -31,11 +31,12 @@ void remove_leftovers(const fs::path& file) {
 
 }  // namespace
 
-SampleFile::SampleFile(const std::string& path, const std::vector<Shard>& shards, std::uint32_t num_rounds)
-    : SampleFile(path, read_text_file("local.sample_file", path), shards, num_rounds) {}
+SampleFile::SampleFile(const std::string& path, const std::vector<Shard>& shards, std::uint32_t num_rounds, const ShardSizes& sizes)
+    : SampleFile(path, read_text_file("local.sample_file", path), shards, num_rounds, sizes) {}
 
-SampleFile::SampleFile(const std::string& path, std::string_view text, const std::vector<Shard>& shards, std::uint32_t num_rounds)
-    : path_(path), shards_(shards) {
+SampleFile::SampleFile(const std::string& path, std::string_view text, const std::vector<Shard>& shards, std::uint32_t num_rounds,
+                       const ShardSizes& sizes)
+    : path_(path), shards_(shards), sizes_(sizes) {
   TextLines lines(text);
   const TextLines from_first = lines;
   has_steps_ = lines.next() && lines.line() == kColumns;
@@ -77,16 +78,12 @@ void SampleFile::add_line(std::string_view text, const std::string& place) {
   if (entry.client >= shards_.size())
     throw key_error("local.sample_file",
                     place + ": client " + std::to_string(entry.client) + ", but clients are 0 to " + std::to_string(shards_.size() - 1));
-  const Shard& shard = shards_[entry.client];
   entry.begin = rows_.size();
   while (at != end) {
     std::uint32_t row = 0;
     const auto [next, error] = std::from_chars(at, end, row);
     if (error != std::errc{} || (next != end && *next != ' ')) fail();
-    if (row >= shard.size())
-      throw key_error("local.sample_file", place + ": client " + std::to_string(entry.client) + " has " + std::to_string(shard.size()) +
-                                               " rows, row " + std::to_string(row) + " was asked for");
-    rows_.push_back(shard[row]);
+    add_row(entry.client, row, place);
     at = next;
     while (at != end && *at == ' ') ++at;
   }
@@ -94,6 +91,13 @@ void SampleFile::add_line(std::string_view text, const std::string& place) {
   if (entry.begin == entry.end) fail();
   most_rows_ = std::max(most_rows_, entry.end - entry.begin);
   entries_.push_back(entry);
+}
+
+void SampleFile::add_row(std::uint32_t client, std::uint32_t row, const std::string& place) {
+  if (row >= sizes_[client])
+    throw key_error("local.sample_file", place + ": client " + std::to_string(client) + " has " + std::to_string(sizes_[client]) +
+                                             " rows, row " + std::to_string(row) + " was asked for");
+  rows_.push_back(shards_[client].empty() ? 0 : shards_[client][row]);
 }
 
 // The local rows of every round and client, checked against what the clients have.
@@ -115,11 +119,7 @@ void SampleFile::read_columns(TextLines lines, std::uint32_t num_rounds) {
         throw key_error("local.sample_file", place + ": expected " + std::to_string(shards_.size()) +
                                                  " row numbers, one per client, or \"" + std::string(kColumns) +
                                                  "\" in the first line, is " + shown_line(lines.line()));
-      if (row >= shards_[client].size())
-        throw key_error("local.sample_file", place + ": client " + std::to_string(client) + " has " +
-                                                 std::to_string(shards_[client].size()) + " rows, row " + std::to_string(row) +
-                                                 " was asked for");
-      rows_.push_back(shards_[client][row]);
+      add_row(static_cast<std::uint32_t>(client), row, place);
       at = next;
     }
     if (at != end)

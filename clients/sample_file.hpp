@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "clients/shard_sizes.hpp"
 #include "fl_core/config/device.hpp"
 #include "fl_core/config/text_lines.hpp"
 #include "fl_core/data/dataset.hpp"
@@ -35,10 +36,11 @@ class FL_API SampleFile {
  public:
   // Throws ConfigError naming file and line if the file is missing or not an ordinary file, or if it contains no numbers, a row that a
   // client does not have, or a sample twice. For the older form, also throws if there are fewer than num_rounds lines, or more numbers in a
-  // line than clients.
-  SampleFile(const std::string& path, const std::vector<Shard>& shards, std::uint32_t num_rounds);
+  // line than clients. Rows of clients whose shards are elsewhere are checked by `sizes` and not kept.
+  SampleFile(const std::string& path, const std::vector<Shard>& shards, std::uint32_t num_rounds, const ShardSizes& sizes);
   // Reads the same from a text; `path` is its name in errors.
-  SampleFile(const std::string& path, std::string_view text, const std::vector<Shard>& shards, std::uint32_t num_rounds);
+  SampleFile(const std::string& path, std::string_view text, const std::vector<Shard>& shards, std::uint32_t num_rounds,
+             const ShardSizes& sizes);
 
   // Returns the rows of a sample. Throws ConfigError if the file lacks it.
   [[nodiscard]] std::span<const std::uint32_t> rows(std::uint32_t client, std::uint32_t round, std::uint32_t step) const;
@@ -54,9 +56,12 @@ class FL_API SampleFile {
   void read_steps(TextLines lines);
   void read_columns(TextLines lines, std::uint32_t num_rounds);
   void add_line(std::string_view line, const std::string& place);
+  // Adds a client's own row number, in the form of a row of the data.
+  void add_row(std::uint32_t client, std::uint32_t row, const std::string& place);
 
   std::string path_;
   const std::vector<Shard>& shards_;
+  ShardSizes sizes_;
   bool has_steps_ = false;
   std::size_t most_rows_ = 0;
   std::vector<Entry> entries_;  // ascending round, client, step

@@ -58,7 +58,9 @@ class JoiningPeer {
              {.folder = state_.path(),
               .system = options.system != nullptr ? options.system : &state_.system(),
               .long_bytes = options.long_bytes},
-             [this](const std::string& text) { events_.say(text); }) {}
+             [this](const std::string& text) { events_.say(text); }) {
+    if (!state_.damage().empty()) events_.say(state_.damage());
+  }
 
   JoinResult play() {
     std::exception_ptr failure;

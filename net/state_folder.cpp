@@ -7,6 +7,7 @@
 
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/regular_file.hpp"
+#include "net/frame_rules.hpp"
 #include "server/checkpoint.hpp"
 
 namespace fl::net {
@@ -28,7 +29,7 @@ StateFolder::StateFolder(const fs::path& named, const fs::path& parent) : path_(
     fs::create_directories(path_, error);
     if (error) throw StoreError("cannot make the folder " + path_.string() + " (--state): " + error.message());
     constexpr std::uint64_t kMostBytes = 1024;
-    if (fs::exists(token_file(), error)) token_ = read_regular_file(token_file(), {.bytes = kMostBytes});
+    if (fs::exists(token_file(), error)) take_token(read_regular_file(token_file(), {.bytes = kMostBytes}));
     return;
   }
   const fs::path folder = parent.empty() ? fs::temp_directory_path() : parent;
@@ -36,6 +37,15 @@ StateFolder::StateFolder(const fs::path& named, const fs::path& parent) : path_(
   std::string name = (folder / "fedbits-join-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) throw StoreError("cannot make a folder in " + folder.string() + ": " + std::strerror(errno));
   path_ = name;
+}
+
+// A token of another length would be refused by every server, so it is as if there were none.
+void StateFolder::take_token(const std::string& text) {
+  if (text.size() == kTokenBytes)
+    token_ = text;
+  else
+    damage_ = token_file().string() + " is damaged: it has " + std::to_string(text.size()) + " bytes instead of " +
+              std::to_string(kTokenBytes) + ", and is left out";
 }
 
 StateFolder::~StateFolder() {

@@ -25,13 +25,16 @@ class StateFolder {
   // The token of the session, "" = none. A named folder keeps it for the next process.
   [[nodiscard]] const std::string& token() const { return token_; }
   void keep_token(const std::string& token);
+  // Returns what is damaged in the folder and was left out, or "".
+  [[nodiscard]] const std::string& damage() const { return damage_; }
 
  private:
+  void take_token(const std::string& text);
   [[nodiscard]] std::filesystem::path token_file() const { return path_ / "session"; }
 
   std::filesystem::path path_;
   bool is_private_;
-  std::string token_;
+  std::string token_, damage_;
 };
 
 }  // namespace fl::net

@@ -20,7 +20,7 @@ ClientSide<T>::ClientSide(const Scenario& scenario, FederatedProblem<T>& problem
   sampling.sample_file = problem.find_input("local.sample_file", sampling.sample_file);
   about_key("local.kind", [&] {
     oracle_ = std::make_unique<GradientOracle<T>>(problem.model(), problem.shards(), sampling, run.seeds.sampling,
-                                                  static_cast<std::uint32_t>(scenario.rounds));
+                                                  static_cast<std::uint32_t>(scenario.rounds), problem.row_counts());
     check_minibatches(*method.local, *oracle_, place.measures_gradients);
   });
   static_assert(static_cast<int>(PublishedMetrics::ec_sgd) == static_cast<int>(EvaluateOptions::PublishedMetrics::ec_sgd));

@@ -91,13 +91,17 @@ class FederatedProblem {
 
   [[nodiscard]] const Model<T>& model() const { return *model_; }
   // Returns false in a process without all training rows. train() is then the rows of some clients, or their form alone. In shards() a
-  // client whose rows are elsewhere has none, or as many as it has, which are not its own (holds_rows_of).
+  // client whose rows are elsewhere has none (holds_rows_of).
   [[nodiscard]] bool has_rows() const { return apart_ == nullptr; }
   // Returns the training data as clients see it, with the feature shifts of the partition.
   [[nodiscard]] const Dataset<T>& train() const { return seen_ ? *seen_ : data_->train; }
   [[nodiscard]] const std::vector<Shard>& shards() const { return split_.shards; }
   [[nodiscard]] std::size_t num_rows_of(std::size_t client) const {
     return has_rows() ? split_.shards[client].size() : apart_->split.rows[client];
+  }
+  // Returns how many rows each client has [n] if some rows are elsewhere; empty if shards() has them all.
+  [[nodiscard]] std::span<const std::uint64_t> row_counts() const {
+    return has_rows() ? std::span<const std::uint64_t>{} : std::span<const std::uint64_t>(apart_->split.rows);
   }
   [[nodiscard]] bool holds_rows_of(std::uint32_t client) const;
   // Returns the hash of what the rows of a client contain, which are here.

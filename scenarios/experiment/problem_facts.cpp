@@ -41,15 +41,18 @@ FederatedProblem<T>::FederatedProblem(const Scenario& scenario, std::shared_ptr<
                     model_kind_ + " is not convex on these training rows, which only all of them tell: read the data set here");
 }
 
-// Gives each client its rows. A client whose rows are elsewhere gets their number, because methods read the sizes of all clients, and the
-// first row here in place of each, because nobody asks for its vectors here.
+// Gives the clients whose rows are here their rows. The others have empty shards: a file cannot make this process allocate memory for rows
+// that it does not hold.
 template <class T>
 void FederatedProblem<T>::take_held_rows() {
   if (apart_->held.clients.empty()) return;
-  for (std::size_t i = 0; i < split_.shards.size(); ++i) split_.shards[i].assign(apart_->split.rows[i], 0);
   std::uint32_t next = 0;
-  for (const std::uint32_t client : apart_->held.clients)
-    for (std::uint32_t& row : split_.shards[client]) row = next++;
+  for (const std::uint32_t client : apart_->held.clients) {
+    Shard& rows = split_.shards[client];
+    rows.resize(apart_->split.rows[client]);
+    std::iota(rows.begin(), rows.end(), next);
+    next += static_cast<std::uint32_t>(rows.size());
+  }
 }
 
 template <class T>

@@ -73,11 +73,17 @@ void persist_facts(Archive& archive, TrainingFacts& facts) {
 template <class T>
 void require_rows(const LoadedData<T>& data, const TrainingFacts& facts) {
   if (facts.held.clients.empty()) return;
-  std::uint64_t rows = 0, test_rows = 0;
-  for (const std::uint32_t client : facts.held.clients) rows += facts.split.rows[client];
-  for (const std::uint64_t own : facts.held.own_test_rows) test_rows += own;
-  if (rows != data.train.num_rows || test_rows != (data.test ? data.test->num_rows : 0))
-    throw ArchiveError("in 'data': it does not hold as many rows as its clients have");
+  const auto require = [](bool holds) {
+    if (!holds) throw ArchiveError("in 'data': it does not hold as many rows as its clients have");
+  };
+  std::uint64_t left = data.train.num_rows, test_left = data.test ? data.test->num_rows : 0;
+  const auto take = [&require](std::uint64_t rows, std::uint64_t& from) {  // sums of forged numbers could wrap around
+    require(rows <= from);
+    from -= rows;
+  };
+  for (const std::uint32_t client : facts.held.clients) take(facts.split.rows[client], left);
+  for (const std::uint64_t own : facts.held.own_test_rows) take(own, test_left);
+  require(left == 0 && test_left == 0);
 }
 
 template <class T>

@@ -22,7 +22,7 @@ using fl::fuzz::require;
 void sample_file(std::span<const std::byte> bytes) {
   const std::vector<fl::Shard> shards = {{0, 2, 4, 6}, {1, 3, 5}, {7}};
   try {
-    const fl::SampleFile file("fuzz", as_text(bytes), shards, 3);
+    const fl::SampleFile file("fuzz", as_text(bytes), shards, 3, fl::ShardSizes(shards));
     for (std::uint32_t client = 0; client < shards.size(); ++client) {
       for (const std::uint32_t row : file.rows(client, 1, 0))
         require(std::ranges::find(shards[client], row) != shards[client].end(), "a client was given a row of another");

@@ -8,6 +8,7 @@
 
 #include "net/peer_run.hpp"
 #include "net/row_hashes.hpp"
+#include "net/state_folder.hpp"
 #include "tests/net/network_run.hpp"
 #include "tests/support/every_method.hpp"
 
@@ -154,6 +155,17 @@ TEST_F(DamagedPeerState, IsWholeOrNamed) {
   }
   EXPECT_GT(whole, 0U);
   EXPECT_GT(behind + refused, 50U);
+}
+
+TEST_F(DamagedPeerState, ATokenThatIsCutOffIsLeftOutAndNamed) {
+  const fs::path folder = folder_ / "tokens";
+  net::StateFolder(folder, {}).keep_token("0123456789abcdef");
+  EXPECT_EQ(net::StateFolder(folder, {}).token(), "0123456789abcdef");
+  EXPECT_EQ(net::StateFolder(folder, {}).damage(), "");
+  fs::resize_file(folder / "session", 15);
+  const net::StateFolder cut(folder, {});
+  EXPECT_EQ(cut.token(), "");
+  EXPECT_THAT(cut.damage(), testing::HasSubstr((folder / "session").string() + " is damaged: it has 15 bytes instead of 16"));
 }
 
 }  // namespace

@@ -192,7 +192,7 @@ TEST_F(Shards, OfAnotherSplitAreRefused) {
 // Every value of a row of the clients is in the file, and none of a row of another client.
 TEST_F(Shards, HoldTheRowsOfTheirClientsAlone) {
   const std::string text = toy(kConvexModel + kTopThree + "[local]\nkind = 'gradient'\nlearning_rate = 0.1\n");
-  static_cast<void>(shard(text, "2,5"));
+  const std::shared_ptr<const ServerData> held = shard(text, "2,5");
   std::ifstream in(folder_ / "shard-2,5", std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   ThreadPool pool(1);
@@ -209,6 +209,11 @@ TEST_F(Shards, HoldTheRowsOfTheirClientsAlone) {
       ++num_rows;
     }
   EXPECT_EQ(num_rows, 48U);
+  const auto apart = held->problem<double>(test::cell_of(text), DataCatalog(""), pool);
+  for (std::uint32_t client = 0; client < 7; ++client) {
+    EXPECT_EQ(apart->num_rows_of(client), problem.shards()[client].size());
+    EXPECT_EQ(apart->shards()[client].size(), client == 2 || client == 5 ? problem.shards()[client].size() : 0U) << "client " << client;
+  }
 }
 
 TEST_F(Shards, AndServerDataAreNotEachOther) {
