@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
 #include <cstdlib>
+#include <fstream>
 
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/key_error.hpp"
@@ -281,6 +282,17 @@ std::int64_t days_left(const X509& certificate) {
   return seconds < 0 ? days - 1 : days;
 }
 
+// Writes a file that makes git leave out the whole folder, so that nobody adds its keys to a repository by accident.
+void write_git_rules(const fs::path& folder) {
+  const fs::path file = folder / ".gitignore";
+  std::ofstream out(file);
+  out << "*\n";
+  out.close();
+  std::error_code error;
+  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write, error);
+  if (!out || error) throw Error("cannot write " + file.string());
+}
+
 }  // namespace
 
 std::vector<std::string> create_authority(const AuthorityRequest& request) {
@@ -302,6 +314,7 @@ std::vector<std::string> create_authority(const AuthorityRequest& request) {
     certify(authority, files, names.back(), {"clientAuth", "URI:" + clients_uri(clients)}, validity);
     first += count;
   }
+  write_git_rules(folder.path());
   folder.put_in_place();
   return names;
 }

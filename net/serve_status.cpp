@@ -154,6 +154,11 @@ const char* ServeStatus::phase() const {
   return playing_.is_open && playing_.round > 0 ? "playing" : "waiting";
 }
 
+std::string ServeStatus::waiting() const {
+  if (!playing_.is_open || std::string_view(phase()) != "waiting") return "";
+  return std::to_string(hosted_by(peers_)) + " of " + std::to_string(playing_.run.clients) + " clients are hosted";
+}
+
 // Returns NaN if it is unknown.
 double ServeStatus::seconds_left() const {
   if (!end_.outcome.empty()) return 0;

@@ -41,6 +41,9 @@ class FL_API ServeStatus {
   [[nodiscard]] std::string metrics(double now_s) const;
   [[nodiscard]] const char* phase() const;
 
+  // Returns "10 of 20 clients are hosted" while a run waits for peers, else "".
+  [[nodiscard]] std::string waiting() const;
+
  private:
   // The run that is played, or was last.
   struct Playing {

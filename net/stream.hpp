@@ -27,23 +27,39 @@ class FrameReader {
   // on its way, and boost::system::system_error if the connection ends.
   asio::awaitable<Frame> read(FrameLimits limits) {
     std::array<std::byte, kPrefixBytes> prefix{};
-    co_await fill(asio::buffer(prefix));
-    const FrameSizes sizes = unless_damaged([&] { return read_prefix(prefix, limits); });
+    try {
+      co_await fill(asio::buffer(prefix));
+    } catch (const boost::system::system_error&) {
+      refuse_tls(prefix);
+      throw;
+    }
+    const FrameSizes sizes = unless_damaged([&] { return read_prefix(prefix, limits); }, prefix);
+    is_first_ = false;
     const ReceivedBytes head = co_await read_bytes(sizes.header);
     ReceivedBytes payload = co_await read_bytes(sizes.payload);
-    unless_damaged([&] { check_frame(prefix, head, payload); });
+    unless_damaged([&] { check_frame(prefix, head, payload); }, prefix);
     co_return Frame{.header = parse_header(head), .payload = std::move(payload), .header_bytes = sizes.header};
   }
 
  private:
   // Bytes that were changed on their way are lost ones.
   template <class Function>
-  static std::invoke_result_t<const Function&> unless_damaged(const Function& function) {
+  std::invoke_result_t<const Function&> unless_damaged(const Function& function, const std::array<std::byte, kPrefixBytes>& prefix) const {
     try {
       return function();
     } catch (const DamagedFrame& damaged) {
+      refuse_tls(prefix);
       throw ConnectionLost(damaged.what());
     }
+  }
+  // Throws ProtocolError if the first bytes of a connection that are no frame begin a record of TLS: a peer's hello to a server without
+  // certificates, or the alert of a server with certificates to a peer without.
+  void refuse_tls(const std::array<std::byte, kPrefixBytes>& prefix) const {
+    constexpr std::byte kAlert{0x15}, kHandshake{0x16}, kMajorVersion{0x03};
+    if (!is_first_ || prefix[1] != kMajorVersion) return;
+    if (prefix[0] == kHandshake)
+      throw ProtocolError("it speaks TLS, and this server does not: join with --insecure, or serve with --certs");
+    if (prefix[0] == kAlert) throw ProtocolError("the server speaks TLS: join it with --certs FOLDER");
   }
 
   static constexpr std::size_t kAhead = 512;  // a thousand idle connections hold half a megabyte
@@ -76,6 +92,7 @@ class FrameReader {
   }
 
   Connection& connection_;
+  bool is_first_ = true;  // no frame has begun yet
   std::array<std::byte, kAhead> ahead_{};
   std::size_t begin_ = 0, end_ = 0;  // of the bytes in ahead_ that no frame has taken
 };

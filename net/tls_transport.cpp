@@ -153,6 +153,17 @@ bool is_about_identity(int alert) {
   }
 }
 
+// Returns whether an error of OpenSSL says that the bytes of the other side are no records of TLS at all.
+bool is_about_no_tls(int reason) {
+  switch (reason) {
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_HTTP_REQUEST:
+    case SSL_R_HTTPS_PROXY_REQUEST:
+    case SSL_R_PACKET_LENGTH_TOO_LONG: return true;
+    default: return false;
+  }
+}
+
 // What a broken handshake or record means: the connection is lost and may be made again, or, for a server whose peer has proved nothing
 // yet, the peer is refused.
 enum class Broken { lost, refused };
@@ -337,7 +348,23 @@ class TlsConnection final : public Connection {
     const long verdict = SSL_get_verify_result(session_.get());
     if (!was_established && verdict != X509_V_OK)
       throw ProtocolError(std::string("its certificate is refused: ") + X509_verify_cert_error_string(verdict));
+    if (!was_established && error == SSL_ERROR_SSL && is_about_no_tls(ERR_GET_REASON(ERR_peek_error()))) throw_no_tls();
     throw_reason(is_server_ && !was_established ? Broken::refused : Broken::lost);
+  }
+
+  // Sends the alert protocol_version, by which a plain peer of fedbits knows a server of TLS (FrameReader); OpenSSL sends none to bytes
+  // that are no records.
+  void send_alert() const {
+    static constexpr std::array<unsigned char, 7> kAlert = {0x15, 0x03, 0x01, 0, 2, SSL3_AL_FATAL, SSL_AD_PROTOCOL_VERSION};
+    static_cast<void>(::send(descriptor_, kAlert.data(), kAlert.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+  }
+  // A peer tries again, because the first bytes may have been changed on their way.
+  [[noreturn]] void throw_no_tls() const {
+    if (is_server_) {
+      send_alert();
+      throw ProtocolError("it speaks no TLS: peers of this server join with --certs FOLDER");
+    }
+    throw HandshakeLost("the server answers without TLS: if it was started with --insecure, join with --insecure");
   }
 
   std::shared_ptr<CredentialSource> source_;

@@ -63,7 +63,7 @@ void add_log_option(CLI::App& command, LogForm& form) {
       ->transform(CLI::CheckedTransformer(std::map<std::string, LogForm>{{"text", LogForm::text}, {"json", LogForm::json}}));
 }
 
-EventLog::EventLog(LogForm form, bool quiet, int verbose) : form_(form) {
+EventLog::EventLog(LogForm form, bool quiet, int verbose) : form_(form), is_quiet_(quiet) {
   choose_log_level(quiet, verbose);
   if (form == LogForm::sentences) return;
   const std::string time(kTime);

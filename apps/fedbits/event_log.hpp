@@ -51,11 +51,13 @@ class EventLog {
   void warn(std::string_view event, const Fields& fields, const std::string& sentence = {}) const;
   void debug(std::string_view event, const Fields& fields, const std::string& sentence = {}) const;
   [[nodiscard]] LogForm form() const { return form_; }
+  [[nodiscard]] bool is_quiet() const { return is_quiet_; }
 
  private:
   void write(spdlog::level::level_enum level, std::string_view event, const Fields& fields, const std::string& sentence) const;
 
   LogForm form_;
+  bool is_quiet_;
   std::shared_ptr<spdlog::logger> events_;  // nullptr for sentences
 };
 

@@ -87,9 +87,25 @@ void ServeWatch::look() {
 void ServeWatch::look_again_and_again() {
   for (;;) {
     look();
+    tell_waiting();
     std::unique_lock lock(mutex_);
     if (ends_.wait_for(lock, 500ms, [this] { return is_over_; })) return;
   }
+}
+
+void ServeWatch::tell_waiting() {
+  constexpr double kAgain_s = 10;
+  if (log_.is_quiet()) return;
+  std::string text;
+  {
+    const std::lock_guard lock(mutex_);
+    text = status_.waiting();
+  }
+  const double now = steady_seconds();
+  if (text.empty() || (text == told_ && now - told_s_ < kAgain_s)) return;
+  told_ = text;
+  told_s_ = now;
+  std::cout << "waiting for peers: " << text << std::endl;
 }
 
 void ServeWatch::begin(const Cell& cell, std::size_t number, std::size_t count) {

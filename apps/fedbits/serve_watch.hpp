@@ -49,6 +49,8 @@ class ServeWatch {
  private:
   void look();
   void look_again_and_again();
+  // Prints how many clients are hosted while a run waits for peers: when the number changes, and every ten seconds.
+  void tell_waiting();
 
   net::PeerHub& hub_;
   const EventLog& log_;
@@ -57,6 +59,8 @@ class ServeWatch {
   std::condition_variable ends_;
   net::ServeStatus status_;
   bool is_over_ = false;
+  std::string told_;  // by tell_waiting() last
+  double told_s_ = 0;
   std::unique_ptr<net::StatusServer> server_;
   std::thread thread_;
 };

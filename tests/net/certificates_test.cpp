@@ -37,7 +37,9 @@ TEST(Certificates, AFolderHasAServerAndEveryClientAndIsPrivate) {
     EXPECT_EQ(entry.status().permissions(), fs::perms::owner_read | fs::perms::owner_write) << entry;
     ++files;
   }
-  EXPECT_EQ(files, 2U * 5 + 1) << "a key and a certificate each, and the list of revoked ones";
+  EXPECT_EQ(files, 2U * 5 + 2) << "a key and a certificate each, the list of revoked ones, and a file for git";
+  std::ifstream git(folder / ".gitignore");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(git), {}), "*\n") << "git adds no key";
   const std::vector<net::CertificateInfo> list = net::list_certificates(folder);
   ASSERT_EQ(list.size(), 5U);
   EXPECT_EQ(list[0].name + " " + list[1].name + " " + list[4].name, "ca server clients-20-24");

@@ -55,6 +55,7 @@ two=$!
 wait $one || { cat one.log; fail "the first peer"; }
 wait $two || { cat two.log; fail "the second peer"; }
 wait $server || { cat serve.log; fail "the server"; }
+grep -q '^waiting for peers: 0 of 20 clients are hosted$' serve.log || { cat serve.log; fail "the server does not say that it waits"; }
 
 "$binary" run "$source/scenarios/library/quickstart.toml" --set rounds=20 --set sweep.seeds=1 --out simulated -q
 for store in served simulated; do "$binary" export $store --reproducible --runs $store-runs.csv --rounds $store-rounds.csv >/dev/null; done

@@ -222,7 +222,30 @@ TEST(Tls, PlainBytesToAServerWithTlsAreRefused) {
   const TlsServer server;
   RawPeer peer(server.hub.port());
   peer.say_hello("0");
-  server.expect_refused_unread("TLS: wrong version number");
+  server.expect_refused_unread("it speaks no TLS: peers of this server join with --certs FOLDER");
+}
+
+// Both sides say what is wrong, and the peer does not wait for its patience to end.
+TEST(Tls, APlainPeerOfAServerWithTlsIsToldOfCertificates) {
+  const TlsServer server;
+  std::string why;
+  try {
+    static_cast<void>(net::join_server({.port = server.hub.port(), .clients = net::parse_client_ranges("0")}, {}));
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  EXPECT_THAT(why, HasSubstr("the server speaks TLS: join it with --certs FOLDER"));
+}
+
+TEST(Tls, APeerWithCertificatesOfAPlainServerIsToldOfPlainTcp) {
+  const CertificateFixture certificates;
+  const net::PeerHub hub({});
+  const std::vector<net::ClientRange> clients = net::parse_client_ranges("0");
+  std::string said;
+  EXPECT_ANY_THROW(static_cast<void>(net::join_server(
+      {.port = hub.port(), .clients = clients, .patience_s = 0.2, .transport = net::tls_peer_transport(certificates.path(), "", clients)},
+      {.say = [&said](const std::string& text) { said += text + "\n"; }})));
+  EXPECT_THAT(said, HasSubstr("the server answers without TLS: if it was started with --insecure, join with --insecure"));
 }
 
 TEST(Tls, TlsToAPlainServerIsRefusedByItsFirstBytes) {
@@ -232,7 +255,7 @@ TEST(Tls, TlsToAPlainServerIsRefusedByItsFirstBytes) {
   EXPECT_NE(peer.handshake_error(), "");
   const net::WireCounts counts = counts_after_refusal(hub);
   ASSERT_EQ(counts.refused.size(), 1U);
-  EXPECT_THAT(counts.refused.begin()->first, HasSubstr("a frame arrives damaged"));
+  EXPECT_EQ(counts.refused.begin()->first, "it speaks TLS, and this server does not: join with --insecure, or serve with --certs");
   EXPECT_EQ(counts.frames_in, 0U);
 }
 
