@@ -54,7 +54,8 @@ Device choose_device(const std::string& name) {
       throw DeviceError("--device cuda: " + why + "; use --device cpu (or auto)");
     return Device::cuda;
   }
-  const std::string near = nearest_name(name, {"cpu", "cuda", "auto"});
+  const bool is_gpu = name.starts_with("gpu") || name.starts_with("cuda") || name == "nvidia";
+  const std::string near = is_gpu ? "cuda" : nearest_name(name, {"cpu", "cuda", "auto"});
   throw ConfigError("--device: must be one of cpu, cuda, auto; is '" + name + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?"));
 }
 

@@ -2,10 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <string_view>
 #include <vector>
 
 #include "fl_core/config/error.hpp"
+#include "fl_core/config/meanings.hpp"
 
 namespace fl {
 
@@ -33,8 +35,35 @@ std::string unknown_command(const std::string& word, const CLI::App& app) {
   return "fedbits: there is no command '" + word + "'" + suggestion(word, known) + " Commands: " + all;
 }
 
-std::string unknown_option(const std::string& word, const CLI::App& command) {
+// Returns the key of a scenario that a word for an option means: "local.learning_rate" for "lr", or "".
+std::string key_meant_by(const std::string& word) {
+  if (word.find('.') != std::string::npos) return word;
+  for (const Meaning& meaning : meanings_of(word))
+    if (meaning.value.empty() && !meaning.key.empty()) return meaning.table.empty() ? meaning.key : meaning.table + "." + meaning.key;
+  return "";
+}
+
+// Returns how to say what an unknown option probably means: an option of another name, or a key of the scenario.
+std::string other_way(const std::string& option, const std::string& value, const CLI::App& command) {
+  static const std::map<std::string, std::string> kOtherNames = {{"output", "out"},      {"folder", "out"},       {"results", "out"},
+                                                                 {"gpu", "device cuda"}, {"cuda", "device cuda"}, {"dataset-path", "data"},
+                                                                 {"data-dir", "data"}};
+  const std::string word =
+      option.substr(option.find_first_not_of('-') == std::string::npos ? option.size() : option.find_first_not_of('-'));
+  const auto other = kOtherNames.find(word);
+  if (other != kOtherNames.end() && command.get_option_no_throw("--" + other->second.substr(0, other->second.find(' '))) != nullptr)
+    return "; did you mean --" + other->second + "?";
+  const std::string key = command.get_option_no_throw("--set") == nullptr ? "" : key_meant_by(word);
+  if (!key.empty()) return "; it is a key of the scenario: --set " + key + "=" + (value.empty() ? "VALUE" : value);
+  const std::string absence = absence_of(word);
+  return absence.empty() ? "" : "; " + absence;
+}
+
+std::string unknown_option(const std::string& word, const std::string& next, const CLI::App& command) {
   const std::string option = word.substr(0, word.find('='));
+  const std::string value = option != word ? word.substr(option.size() + 1) : next.starts_with('-') ? "" : next;
+  if (const std::string other = other_way(option, value, command); !other.empty())
+    return "fedbits " + command.get_name() + ": there is no option " + option + other;
   std::vector<std::string> known;
   for (const CLI::Option* one : command.get_options())
     for (const std::string& name : one->get_lnames()) known.push_back("--" + name);
@@ -57,8 +86,8 @@ std::string unknown_word_text(const CLI::App& app) {
   }
   std::vector<std::string> words = commands.front()->remaining();
   if (words.empty()) words = app.remaining();
-  for (const std::string& word : words)
-    if (word.starts_with('-')) return unknown_option(word, *commands.front());
+  for (std::size_t i = 0; i < words.size(); ++i)
+    if (words[i].starts_with('-')) return unknown_option(words[i], i + 1 < words.size() ? words[i + 1] : "", *commands.front());
   return words.empty() ? "" : "fedbits " + commands.front()->get_name() + ": unexpected argument '" + words.front() + "'";
 }
 

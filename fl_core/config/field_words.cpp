@@ -70,7 +70,9 @@ constexpr FieldWord kWords[] = {
     {"lr_schedule, lr_scheduler, scheduler", "local.schedule"},
     {"cosine_annealing, cosine_decay", "local.schedule=cosine"},
     {"step_lr, multistep, steplr, stepwise", "local.schedule=step"},
-    {"training, train, trainer, optimizer, optimiser, optim, client, client_update, client_optimizer, local_update, local_training", "[local]"},
+    {"training, train, trainer, client, client_update, local_update, local_training", "[local]"},
+    {"optimizer, optimiser, optim, client_optimizer", "[local]", "",
+     "clients take steps of SGD, with local.momentum; adam, yogi and adagrad are a server's: server.kind = \"adam\""},
     {"local_sgd, fedavg, client_sgd", "local.kind=sgd"},
     {"fedprox", "local.kind=sgd", "local.proximal_mu=0.01"},
     {"gd, gradient_descent, fedsgd, dgd, full_gradient", "local.kind=gradient"},
@@ -167,10 +169,23 @@ constexpr FieldWord kWords[] = {
     {"eval_every, eval_freq, eval_interval, evaluation_interval, evaluate_every, test_every, frequency_of_the_test, log_every, "
      "log_interval", "evaluate.every"},
 };
+
+constexpr AbsentThing kAbsent[] = {
+    {"privacy, dp, dp_sgd, dp_fedavg, differential_privacy, noise_multiplier, secure_aggregation, secagg, max_grad_norm, clip_norm",
+     "fedbits has no privacy mechanism: neither differential privacy nor secure aggregation"},
+    {"asynchronous, async, is_async, staleness, fedbuff, fedasync", "rounds are synchronous: fedbits has no asynchronous updates"},
+    {"attack, attacks, byzantine, malicious, defense, defence, krum, trimmed_mean, robust_aggregation",
+     "fedbits has neither malicious clients nor defences against them"},
+    {"personalization, personalisation, personalized, pfedme, ditto, fedper, apfl", "fedbits trains one model for all clients"},
+    {"topology, decentralized, decentralised, gossip, hierarchical, edge_servers", "all clients talk to one server: fedbits has no other topology"},
+    {"vertical, vertical_fl, vfl", "clients hold rows: fedbits has no vertical partitions"},
+    {"bandwidth, latency, network_speed, clock, simulated_time", "fedbits counts bits, not seconds: it has no simulated time"},
+};
 // clang-format on
 
 }  // namespace
 
 std::span<const FieldWord> field_words() { return kWords; }
+std::span<const AbsentThing> absent_things() { return kAbsent; }
 
 }  // namespace fl

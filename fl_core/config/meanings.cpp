@@ -96,7 +96,16 @@ std::vector<Meaning> meanings_of(const std::string& word) {
   return found;
 }
 
+std::string absence_of(const std::string& word) {
+  const std::string wanted = folded_word(word);
+  for (const AbsentThing& thing : absent_things())
+    for (const std::string& one : split_at_commas(thing.words))
+      if (folded_word(one) == wanted) return thing.sentence;
+  return "";
+}
+
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates, Sought sought) {
+  if (const std::string absence = absence_of(word); !absence.empty()) return "; " + absence;
   const std::vector<Meaning> meanings = meanings_of(word);
   const auto is_sought = [sought](const Meaning& meaning) { return meaning.value.empty() == (sought == Sought::key); };
   const auto fits = [&](const Meaning& meaning) { return is_sought(meaning) && contains(candidates, meaning.name()); };

@@ -26,6 +26,15 @@ struct FieldWord {
 };
 [[nodiscard]] FL_API std::span<const FieldWord> field_words();
 
+// Terms for something that fedbits does not have, and the sentence that says so.
+struct AbsentThing {
+  const char* words;
+  const char* sentence;
+};
+[[nodiscard]] FL_API std::span<const AbsentThing> absent_things();
+// Returns the sentence for a term, or "".
+[[nodiscard]] FL_API std::string absence_of(const std::string& word);
+
 // A parsed target.
 struct Meaning {
   std::string table;              // "local", "compressor.up"; "" = above the first table
@@ -44,7 +53,8 @@ struct Meaning {
 enum class Sought { key, value };
 
 // Returns `; did you mean "c"?` for the candidate that the term means or that is nearest in spelling. If the term means something that is
-// not a candidate, the text gives its location: `; did you mean "learning_rate" (in [local])?`. Returns "" if no candidate is near.
+// not a candidate, the text gives its location: `; did you mean "learning_rate" (in [local])?`. For something that fedbits does not have
+// the text says so. Returns "" if no candidate is near.
 [[nodiscard]] FL_API std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates, Sought sought);
 
 // Returns the error text for a required key that is missing, including the meaning of the key.

@@ -229,12 +229,26 @@ std::vector<MeasureColumn> all_columns(const std::vector<RunRecord>& records, st
   return all;
 }
 
+// Returns "; did you mean 'test_accuracy'? (measures: ...)" with the names of the measures that a report may show.
+std::string near_measure(const std::string& measure, const std::vector<MeasureColumn>& all) {
+  std::vector<std::string> names;
+  std::string list;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (i >= standard_columns().size() || is_measure(all[i].name)) {
+      names.push_back(all[i].name);
+      list += (list.empty() ? "" : ", ") + all[i].name;
+    }
+  const auto inside = std::ranges::find_if(names, [&](const std::string& name) { return name.find(measure) != std::string::npos; });
+  const std::string near = !measure.empty() && inside != names.end() ? *inside : nearest_name(measure, names);
+  return (near.empty() ? "" : "; did you mean '" + near + "'?") + " (measures: " + list + ")";
+}
+
 void choose_measures(Study& study, const std::vector<RunRecord>& records, const std::vector<std::string>& asked, Problems& problems) {
   const std::vector<MeasureColumn> all = all_columns(records, study.notes);
   for (const std::string& measure : asked) {
     const std::size_t place = place_of(all, measure);
     if (place == all.size() || (place < standard_columns().size() && !is_measure(measure)))
-      problems.push_back({"--measure", "'" + measure + "' is not a measured column of rounds.csv"});
+      problems.push_back({"--measure", "'" + measure + "' is not a measured column of rounds.csv" + near_measure(measure, all)});
     else
       study.columns.push_back(all[place]);
   }

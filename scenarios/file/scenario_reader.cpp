@@ -68,7 +68,9 @@ std::string table_hint(const Section& section, const Node& node) {
   if (node.kind != Node::Kind::scalar) return "";
   if (std::string hint = did_you_mean(section.path, {}, Sought::key); !hint.empty()) return hint;
   const bool names_part = section.part != nullptr && node.text() != nullptr;
-  return names_part ? "; write " + section.path + " = { kind = " + node.shown() + " }" : "";
+  if (!names_part) return "";
+  return "; write " + section.path + " = { kind = " + node.shown() + " }, and as a value of an axis { label = " + node.shown() +
+         ", kind = " + node.shown() + " }";
 }
 
 class Reader {

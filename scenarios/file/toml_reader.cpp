@@ -191,6 +191,21 @@ std::optional<Setting> read_setting(const std::string& text, int number, Problem
   return Setting{std::move(key), std::move(*node)};
 }
 
+// Returns "; did you mean my-study.toml?" for a scenario beside the file whose name is near, or "".
+std::string near_file(const std::filesystem::path& file) {
+  std::error_code error;
+  const std::string with_ending = file.string() + ".toml";
+  if (std::filesystem::exists(with_ending, error)) return "; did you mean " + with_ending + "?";
+  constexpr int kMostFiles = 1000;
+  std::vector<std::string> names;
+  std::filesystem::directory_iterator at(file.has_parent_path() ? file.parent_path() : ".", error), end;
+  for (int looked = 0; !error && at != end && looked < kMostFiles; at.increment(error), ++looked)
+    if (at->path().extension() == ".toml") names.push_back(at->path().filename().string());
+  std::ranges::sort(names);
+  const std::string near = nearest_name(file.filename().string(), names);
+  return near.empty() ? "" : "; did you mean " + (file.parent_path() / near).string() + "?";
+}
+
 }  // namespace
 
 std::string read_scenario_text(const std::filesystem::path& file) {
@@ -199,7 +214,7 @@ std::string read_scenario_text(const std::filesystem::path& file) {
   };
   std::error_code error;
   const auto status = std::filesystem::status(file, error);
-  if (!std::filesystem::exists(status)) throw fail("there is no such scenario file");
+  if (!std::filesystem::exists(status)) throw fail("there is no such scenario file" + near_file(file));
   if (std::filesystem::is_directory(status)) throw fail("is a folder; name the scenario file (*.toml) inside it");
   std::ifstream in(file, std::ios::binary);
   std::string text;

@@ -55,12 +55,42 @@ TEST_F(TextsTest, WordsThatAreNotKnownHaveTheNearestNameBesideThem) {
            {{"run", "study.toml", "--otu=x"}, "fedbits run: there is no option --otu; did you mean --out?\n"},
            {{"export", "out", "more"}, "fedbits export: unexpected argument 'more'\n"},
            {{"--verson"}, "there is no option --verson"},
+           {{"run", "study.toml", "--lr", "0.1"}, "there is no option --lr; it is a key of the scenario: --set local.learning_rate=0.1\n"},
+           {{"run", "study.toml", "--seeds", "3"}, "there is no option --seeds; it is a key of the scenario: --set sweep.seeds=3\n"},
+           {{"sweep", "study.toml", "--rounds=9"}, "there is no option --rounds; it is a key of the scenario: --set rounds=9\n"},
+           {{"plan", "study.toml", "--clients", "9"}, "it is a key of the scenario: --set partition.clients=9\n"},
+           {{"run", "study.toml", "--partition.alpha", "1"}, "it is a key of the scenario: --set partition.alpha=1\n"},
+           {{"run", "study.toml", "--output", "x"}, "there is no option --output; did you mean --out?\n"},
+           {{"run", "study.toml", "--gpu"}, "there is no option --gpu; did you mean --device cuda?\n"},
+           {{"run", "study.toml", "--dp"}, "there is no option --dp; fedbits has no privacy mechanism"},
            {{"run"}, "FILE is required"},
            {{"plan", "study.toml", "--seconds", "-1"}, "--seconds: Value -1 not in range 0.001"}}) {
     const Outcome outcome = fedbits(arguments);
     EXPECT_EQ(outcome.code, 2) << words;
     EXPECT_THAT(outcome.err, HasSubstr(words));
     EXPECT_EQ(outcome.out, "");
+  }
+}
+
+// The words that people type first, and what leads them on.
+TEST_F(TextsTest, WordsOfTheFieldLeadToThoseOfFedbits) {
+  write_small("[sweep]\nseeds = 2\n");
+  ASSERT_EQ(run_with({}).code, 0);
+  for (const auto& [arguments, words] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"run", "small"}, "small: there is no such scenario file; did you mean small.toml?\n"},
+           {{"plan", "smal.toml"}, "there is no such scenario file; did you mean small.toml?\n"},
+           {{"run", "small.toml", "--device", "gpu"}, "--device: must be one of cpu, cuda, auto; is 'gpu'; did you mean 'cuda'?\n"},
+           {{"report", "out", "--measure", "accuracy"},
+            "'accuracy' is not a measured column of rounds.csv; did you mean 'test_accuracy'? (measures: "},
+           {{"run", "small.toml", "--set", "optimizer=adam"}, "adam, yogi and adagrad are a server's: server.kind = \"adam\""},
+           {{"run", "small.toml", "--set", "privacy.epsilon=1"},
+            "fedbits has no privacy mechanism: neither differential privacy nor secure aggregation"},
+           {{"run", "small.toml", "--set", "async=true"}, "rounds are synchronous"},
+           {{"run", "small.toml", "--set", "sweep.axis=[{key = 'compressor.up', values = ['top_k', 'sign']}]"},
+            "and as a value of an axis { label = \"top_k\", kind = \"top_k\" }"}}) {
+    const Outcome outcome = fedbits(arguments);
+    EXPECT_EQ(outcome.code, 2) << words;
+    EXPECT_THAT(outcome.err, HasSubstr(words));
   }
 }
 
