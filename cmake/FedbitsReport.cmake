@@ -50,16 +50,30 @@ else()
   fedbits_write(${bundle} "")
 endif()
 
+# The glyphs that a chart's PDF embeds, from the fonts DejaVu. Without them the page offers no PDF.
+find_file(FL_PDF_FONT DejaVuSans.ttf PATHS /usr/share/fonts/truetype/dejavu /usr/share/fonts/dejavu-sans-fonts NO_DEFAULT_PATH)
+mark_as_advanced(FL_PDF_FONT)
+set(pdf_glyphs ${CMAKE_CURRENT_BINARY_DIR}/report/pdf_glyphs.js)
+if(FL_PDF_FONT)
+  cmake_path(GET FL_PDF_FONT PARENT_PATH fonts)
+  add_executable(font_glyphs ${CMAKE_CURRENT_SOURCE_DIR}/cmake/font_glyphs.cpp)
+  add_custom_command(OUTPUT ${pdf_glyphs} DEPENDS font_glyphs VERBATIM
+    COMMAND font_glyphs ${pdf_glyphs} regular ${FL_PDF_FONT} bold ${fonts}/DejaVuSans-Bold.ttf)
+else()
+  message(NOTICE "DejaVu's fonts were not found: the page of `fedbits report` saves no PDF (Debian: fonts-dejavu-core, then configure and build again)")
+  fedbits_write(${pdf_glyphs} "const PDF_FONTS = {};\n")
+endif()
+
 # Our scripts in the order in which they are read, as lines for the assembler: what sections share, each section, and what fills them.
 set(page ${CMAKE_CURRENT_SOURCE_DIR}/scenarios/report/page)
 file(GLOB_RECURSE page_files CONFIGURE_DEPENDS ${page}/*)
 file(GLOB sections CONFIGURE_DEPENDS ${page}/sections/*.js)
 set(scripts "")
-foreach(script ${page}/elements.js ${page}/scales.js ${page}/text.js ${page}/pdf.js ${page}/figure.js ${page}/sections.js ${page}/charts.js ${page}/tables.js ${sections} ${page}/page.js)
+foreach(script ${page}/elements.js ${page}/scales.js ${page}/text.js ${pdf_glyphs} ${page}/pdf_fonts.js ${page}/pdf.js ${page}/figure.js ${page}/sections.js ${page}/charts.js ${page}/tables.js ${sections} ${page}/page.js)
   string(APPEND scripts ".incbin \"${script}\"\n")
 endforeach()
 set(script_list ${CMAKE_CURRENT_BINARY_DIR}/report/scripts.s)
 fedbits_write(${script_list} "${scripts}")
 set_source_files_properties(scenarios/report/assets.cpp PROPERTIES
   COMPILE_DEFINITIONS "FL_REPORT_PAGE=\"${page}\";FL_REPORT_SCRIPTS=\"${script_list}\";FL_REPORT_VEGA=\"${bundle}\""
-  OBJECT_DEPENDS "${page_files};${script_list};${bundle}")
+  OBJECT_DEPENDS "${page_files};${script_list};${bundle};${pdf_glyphs}")

@@ -1,7 +1,6 @@
 #include "apps/fedbits/numbers.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -36,8 +35,6 @@ std::string exact_text(double value) {
   return text;
 }
 
-std::string short_text(double value) { return std::isnan(value) ? "-" : printed("%.4g", value); }
-
 std::string plus_minus(double mean, double half_width) {
   if (std::isnan(mean) || std::isnan(half_width)) return short_text(mean);
   if (half_width == 0 || mean == 0 || !std::isfinite(mean) || !std::isfinite(half_width))
@@ -52,15 +49,6 @@ std::string plus_minus(double mean, double half_width) {
     std::snprintf(text, sizeof text, "%.*e +- %.1e", std::clamp(mean_exponent - width_exponent + 1, 1, 15), mean, half_width);
   }
   return text;
-}
-
-std::string human_bits(double bits) {
-  static constexpr std::array kUnits = {" bit", " kbit", " Mbit", " Gbit", " Tbit", " Pbit", " Ebit"};
-  if (std::isnan(bits)) return "-";
-  std::size_t unit = 0;
-  // 999.95 would be printed as 1000.
-  for (; std::abs(bits) >= 999.95 && unit + 1 < kUnits.size(); ++unit) bits /= 1000;
-  return printed("%.4g", bits) + kUnits[unit];
 }
 
 std::string human_seconds(double seconds) {

@@ -4,20 +4,16 @@
 #include <cstdint>
 #include <string>
 
+#include "scenarios/results/number_text.hpp"  // short_text, human_bits
+
 namespace fl {
 
 // Returns the shortest decimal text that reads back as the same double; integers below 2^53 without an exponent; "" for NaN (not measured).
 [[nodiscard]] std::string exact_text(double value);
 void append_exact(std::string& text, double value);  // appends exact_text(value)
 
-// Returns four significant digits: "0.3184", "1.23e-09"; "-" for NaN.
-[[nodiscard]] std::string short_text(double value);
-
 // Returns a mean to the second digit of its half width: "0.85310 +- 0.00042", "3.18e-09 +- 1.2e-10"; the mean alone if the width is NaN.
 [[nodiscard]] std::string plus_minus(double mean, double half_width);
-
-// Returns bits with a decimal prefix and four significant digits: "976 bit", "1.234 Mbit"; "-" for NaN.
-[[nodiscard]] std::string human_bits(double bits);
 
 // Returns "12.3 s", "4:05", "1:02:03".
 [[nodiscard]] std::string human_seconds(double seconds);

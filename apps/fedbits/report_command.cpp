@@ -8,18 +8,22 @@
 #include "apps/fedbits/damaged_runs.hpp"
 #include "apps/fedbits/output_file.hpp"
 #include "apps/fedbits/planned_options.hpp"
+#include "apps/fedbits/report_latex.hpp"
 #include "apps/fedbits/report_text.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/options.hpp"
+#include "scenarios/analysis/study_setup.hpp"
 #include "scenarios/report/report.hpp"
 
 namespace fl {
 namespace {
 
 struct ReportArguments {
-  std::string store, out, data;
-  bool text = false, no_splits = false;
+  std::string store, out, data, latex, scenario;
+  bool text = false, all = false, no_splits = false;
+  // Without a file to write, the tables are what is asked for.
+  [[nodiscard]] bool prints() const { return text || all || (out.empty() && latex.empty() && scenario.empty()); }
   AnalysisArguments analysis;
   ReportOptions report;
 };
@@ -28,29 +32,38 @@ struct ReportArguments {
 void validate(const ReportArguments& arguments) {
   Problems problems;
   (void)contrast_options(arguments.analysis.contrasts, problems);
-  if (arguments.out.empty() && !arguments.text) problems.push_back({"report", "nothing to write; give -o FILE.html, --text, or both"});
   if (arguments.report.target && !std::isfinite(*arguments.report.target)) problems.push_back({"--target", "must be a finite number"});
   if (!problems.empty()) throw ConfigError(std::move(problems));
   if (!arguments.out.empty()) require_report_assets();
 }
 
-int write_page(const std::vector<Study>& studies, const ReportArguments& arguments) {
-  OutputFile file(arguments.out);
-  std::vector<ReportedStudy> reported;
-  for (const Study& study : studies) {
-    reported.push_back({study, arguments.report});
-    if (!arguments.no_splits) reported.back().options.splits = split_pictures(study, DataCatalog(arguments.data));
-  }
+// Writes a file by write(stream). Returns the exit code.
+template <class Write>
+int write_file(const std::string& name, const Write& write) {
+  OutputFile file(name);
   try {
-    write_report(reported, file.stream());
+    write(file.stream());
     file.close();
     file.rename();
-    tell_written("report", {arguments.out});
+    tell_written("report", {name});
   } catch (const StoreError& error) {
     std::cerr << "fedbits: " << error.what() << '\n';
     return 1;
   }
   return 0;
+}
+
+int write_page(const std::vector<Study>& studies, const ReportArguments& arguments) {
+  std::vector<ReportedStudy> reported;
+  for (const Study& study : studies) {
+    reported.push_back({study, arguments.report});
+    if (!arguments.no_splits) reported.back().options.splits = split_pictures(study, DataCatalog(arguments.data));
+  }
+  return write_file(arguments.out, [&](std::ostream& out) { write_report(reported, out); });
+}
+
+int write_latex(const Study& study, const ReportArguments& arguments) {
+  return write_file(arguments.latex, [&](std::ostream& out) { write_latex_tables(study, arguments.report, out); });
 }
 
 int report(ReportArguments& arguments) {
@@ -69,8 +82,11 @@ int report(ReportArguments& arguments) {
   if (!planned.contrasts.contrasts.empty()) (void)contrast_methods(studies.front(), 0, Against::bits_up, planned.contrasts);
   for (Study& study : studies) study.notes.insert(study.notes.begin(), planned.notes.begin(), planned.notes.end());
   tell_departures(planned);
-  const int code = tell_damaged(studies.front().store.file, studies.front().damaged);
-  if (arguments.text) print_report(studies.front(), arguments.report, std::cout);
+  int code = tell_damaged(studies.front().store.file, studies.front().damaged);
+  if (arguments.prints()) print_report(studies.front(), arguments.report, arguments.all ? Tables::all : Tables::one, std::cout);
+  if (!arguments.scenario.empty())
+    code = std::max(code, write_file(arguments.scenario, [&](std::ostream& out) { out << common_scenario(studies.front()); }));
+  if (!arguments.latex.empty()) code = std::max(code, write_latex(studies.front(), arguments));
   return arguments.out.empty() ? code : std::max(code, write_page(studies, arguments));
 }
 
@@ -82,7 +98,10 @@ void add_report_command(CLI::App& app, const Guard& guard) {
   command->add_option("STORE", arguments->store,
                       "folder with results.sqlite, or the file (default: the store in fedbits-out, if there is only one)");
   command->add_option("-o,--output", arguments->out, "write one HTML page that opens anywhere, without a network");
-  command->add_flag("--text", arguments->text, "print the tables");
+  command->add_flag("--text", arguments->text, "print the answer and its table, also beside a file (the default without one)");
+  command->add_flag("--all", arguments->all, "print the tables of every measure, kind of bits and budget");
+  command->add_option("--latex", arguments->latex, "write tables for a paper (LaTeX, booktabs): setup, comparison, bits to a target");
+  command->add_option("--scenario", arguments->scenario, "write the scenario that plays the runs of the study again");
   command->add_option("--data", arguments->data, "folder with data sets, to draw the data distribution (default: as for run)");
   command->add_flag("--no-splits", arguments->no_splits, "do not split the data again to draw the data distribution");
   command

@@ -9,6 +9,8 @@
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/terminal.hpp"
 #include "scenarios/analysis/equal_bits.hpp"
+#include "scenarios/analysis/level_sentences.hpp"
+#include "scenarios/analysis/study_setup.hpp"
 
 namespace fl {
 namespace {
@@ -129,7 +131,8 @@ void print_shares(const Study& study, std::size_t measure, Against against, std:
   out << study.measures[measure] << " at 25, 50 and 100% of the " << to_string(against) << " of "
       << shown_title(study.methods[study.references.baseline]) << " (one family, Holm)\nin brackets: evaluations in the last "
       << std::lround(100 * study.rules.window) << "% of the bits, fewer than the " << kLeastEvaluations
-      << " that a claim needs; methods that lose nothing are references\n\n";
+      << " that a claim needs; methods that lose nothing are references\na cell without a value: runs that end before "
+         "this budget have none there; the next table compares them at the bits that both reached\n\n";
   print(shares_table(study, compare_at_shares(study, measure, against)), out);
   out << '\n';
 }
@@ -154,19 +157,85 @@ void print_target(const Study& study, std::size_t measure, const ReportOptions& 
   out << '\n';
 }
 
+constexpr std::size_t kMostLineColumns = 400;  // of a line of text; files have all of it
+
+void print_lines(const std::vector<StudySetup::Line>& lines, std::ostream& out) {
+  std::size_t width = 0;
+  for (const StudySetup::Line& line : lines) width = std::max(width, display_width(shown_label(line.name)));
+  for (const StudySetup::Line& line : lines) {
+    const std::string name = shown_label(line.name);
+    out << "  " << name << std::string(width - display_width(name) + 2, ' ') << shown_label(line.text, kMostLineColumns) << '\n';
+  }
+}
+
+Table found_table(const Study& study, const std::vector<StudySetup::Found>& found) {
+  Table table;
+  table.columns = {{"level", Align::left}, {one_line(study.axes.method), Align::left}, {"key", Align::left}, {"value"}, {"", Align::left}};
+  std::size_t panel = 0;
+  for (const StudySetup::Found& one : found) {
+    begin_row(table, study, one.panel, one.method, panel);
+    for (const std::string& text : {one.key, one.value, one.remark}) table.rows.back().push_back(one_line(text));
+  }
+  return table;
+}
+
+void print_setup(const Study& study, std::ostream& out) {
+  const StudySetup setup = setup_of(study);
+  out << "setup\n";
+  print_lines(setup.lines, out);
+  out << "\nmethods (" << one_line(study.axes.method) << ")\n";
+  print_lines(setup.methods, out);
+  out << '\n';
+  if (setup.found.empty()) return;
+  out << "values that tuning and the matching of bits found\n\n";
+  print(found_table(study, setup.found), out);
+  out << '\n';
+}
+
+void print_answer(const Study& study, std::size_t measure, std::ostream& out) {
+  out << "who is ahead at the uplink bits that both reached (" << study.measures[measure] << "; p-values of paired t-tests, Holm)\n";
+  for (const std::string& sentence : level_sentences(study, measure, Against::bits_up)) {
+    std::size_t begin = 0;
+    for (std::size_t end = 0; begin < sentence.size(); begin = end + 2) {  // a line for each comparison
+      end = std::min(sentence.find("; ", begin), sentence.size());
+      out << (begin == 0 ? "  " : ";\n      ") << shown_label(sentence.substr(begin, end - begin), kMostLineColumns);
+    }
+    out << '\n';
+  }
+  out << '\n';
+}
+
+void print_all_contrasts(const Study& study, std::size_t measure, const ReportOptions& options, std::ostream& out) {
+  if (options.contrasts.contrasts.empty()) return;
+  for (const Against against : {Against::bits_up, Against::bits_both})
+    print_contrasts(study, measure, against, contrast_methods(study, measure, against, options.contrasts), out);
+}
+
 }  // namespace
 
-void print_report(const Study& study, const ReportOptions& options, std::ostream& out) {
+void print_report(const Study& study, const ReportOptions& options, Tables tables, std::ostream& out) {
   print_studies(study, out);
+  print_setup(study, out);
   for (const std::string& note : study.notes) out << "note: " << one_line(note) << "\n\n";
+  if (tables == Tables::one) {
+    print_answer(study, 0, out);
+    print_equal_bits(study, 0, Against::bits_up, out);
+    if (options.target) print_target(study, 0, options, out);
+    print_all_contrasts(study, 0, options, out);
+    out << "more: --all prints the tables of every measure and budget, -o FILE.html writes a page with charts, --latex FILE tables for a "
+           "paper,\n"
+           "--scenario FILE the scenario that plays these runs again\nto cite: "
+        << setup_of(study).citation << '\n';
+    return;
+  }
   for (std::size_t measure = 0; measure < study.measures.size(); ++measure) {
+    print_answer(study, measure, out);
     print_shares(study, measure, Against::bits_up, out);
     for (const Against against : {Against::bits_up, Against::bits_both}) print_equal_bits(study, measure, against, out);
     print_target(study, measure, options, out);
-    if (!options.contrasts.contrasts.empty())
-      for (const Against against : {Against::bits_up, Against::bits_both})
-        print_contrasts(study, measure, against, contrast_methods(study, measure, against, options.contrasts), out);
+    print_all_contrasts(study, measure, options, out);
   }
+  out << "to cite: " << setup_of(study).citation << '\n';
 }
 
 }  // namespace fl

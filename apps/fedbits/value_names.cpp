@@ -35,6 +35,8 @@ constexpr std::pair<std::string_view, const char*> kNames[] = {
     {"status", "ADDRESS"},
     {"rounds", "FILE"},
     {"runs", "FILE"},
+    {"latex", "FILE"},
+    {"scenario", "FILE"},
     {"output", "FILE"},
     {"only", "CHECK"},
     {"measure", "COLUMN"},

@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "scenarios/analysis/equal_bits.hpp"
+#include "scenarios/analysis/level_sentences.hpp"
+#include "scenarios/analysis/study_setup.hpp"
 #include "scenarios/report/chart_data.hpp"
 #include "scenarios/results/data_text.hpp"
 
@@ -119,7 +121,8 @@ Json measure_data(const Study& study, std::size_t measure, const ReportOptions& 
                                        {"finals", finals(study, measure, against)},
                                        {"common", common(study, measure, against, Budget::of_panel)},
                                        {"overLevels", common(study, measure, against, Budget::over_levels)},
-                                       {"reach", reach(study, measure, against, target)}};
+                                       {"reach", reach(study, measure, against, target)},
+                                       {"sentences", level_sentences(study, measure, against)}};
   return data;
 }
 
@@ -169,7 +172,6 @@ constexpr std::array<std::pair<const char*, const char*>, 8> kPayments = {
      {"most", "client_bits_down_max"},
      {"busiest tenth's share down", "client_bits_down_share_of_busiest_tenth"}}};
 
-// Adds a note that names the methods that receive the whole model in every round, for which a shorter uplink does not shorten the downlink.
 // The sizes of the data sets of the study's runs, in words, each once.
 Json data_of(const Study& study) {
   std::vector<std::string> texts;
@@ -182,6 +184,19 @@ Json data_of(const Study& study) {
   return texts;
 }
 
+// What was run: lines of name and text, the methods behind the labels, values that tuning found, and the scenario to copy.
+Json setup_data(const Study& study) {
+  const StudySetup setup = setup_of(study);
+  Json data = {{"lines", Json::array()}, {"methods", Json::array()}, {"found", Json::array()}};
+  for (const StudySetup::Line& line : setup.lines) data["lines"].push_back({line.name, line.text});
+  for (const StudySetup::Line& method : setup.methods) data["methods"].push_back({method.name, method.text});
+  for (const StudySetup::Found& one : setup.found) data["found"].push_back({one.panel, one.method, one.key, one.value, one.remark});
+  data["scenario"] = common_scenario(study);
+  data["citation"] = setup.citation;
+  return data;
+}
+
+// Adds a note that names the methods that receive the whole model in every round, for which a shorter uplink does not shorten the downlink.
 Json notes_data(const Study& study) {
   Json notes = study.notes;
   std::string dense;
@@ -251,6 +266,7 @@ std::string report_data(const Study& study, const ReportOptions& options) {
                {"baseline", study.references.baseline},
                {"notes", notes_data(study)},
                {"data", data_of(study)},
+               {"setup", setup_data(study)},
                {"panels", panels_data(study)},
                {"resamples", kResamples},
                {"runs", runs_data(study)},

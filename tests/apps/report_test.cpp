@@ -28,7 +28,7 @@ class ReportTest : public test::BinaryTest {
 
 TEST_F(ReportTest, TablesForTheTerminal) {
   run_sweep();
-  const Outcome outcome = fedbits({"report", "out", "--text", "--measure", "f_gap", "--target", "0.5"});
+  const Outcome outcome = fedbits({"report", "out", "--all", "--measure", "f_gap", "--target", "0.5"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("f_gap at equal uplink bits, compared with top-5% (family of 0 comparisons, Holm)"));
   EXPECT_THAT(outcome.out, HasSubstr("f_gap at equal bits up and down"));
@@ -42,11 +42,58 @@ TEST_F(ReportTest, TablesForTheTerminal) {
   EXPECT_THAT(outcome.out, ContainsRegex("hard +[01] of 1"));
 }
 
+// What was run and who is ahead, one table, and how to get the others.
+TEST_F(ReportTest, WithoutAFileItPrintsTheSetupTheAnswerAndOneTable) {
+  run_sweep();
+  const Outcome outcome = fedbits({"report", "out"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(fedbits({"report", "out", "--text"}).out, outcome.out);
+  for (const char* line : {"\n  data +.* rows, .* features, 2 classes", "\n  clients +4; rows are split by contiguous, sorted_by_label",
+                           "\n  model +logistic_regression .*P = [0-9]+ parameters", "\n  local work +gradient \\(batch = ",
+                           "\n  error feedback +ef14", "\n  rounds +[0-9]+", "\n  seeds +3 \\(1 to 3\\); 18 runs in all",
+                           "\n  computed by +fedbits [0-9.]+, float32, on ", "\n  top-5%  top_k \\(ratio = 0.05, unit = step\\)"})
+    EXPECT_THAT(outcome.out, ContainsRegex(line));
+  EXPECT_THAT(outcome.out, HasSubstr("partition.kind = sorted_by_label: no claim about hard at "));
+  EXPECT_THAT(outcome.out, HasSubstr(" at equal uplink bits, compared with top-5%"));
+  EXPECT_THAT(outcome.out, testing::Not(HasSubstr("bits up and down")));
+  EXPECT_THAT(outcome.out, HasSubstr("--all prints the tables of every measure"));
+  EXPECT_THAT(outcome.out, ContainsRegex("to cite: fedbits contributors: .* version [0-9.]+ \\(results version [0-9]"));
+}
+
+TEST_F(ReportTest, TheScenarioThatItWritesPlaysTheSameRuns) {
+  run_sweep();
+  ASSERT_EQ(fedbits({"report", "out", "--scenario", "again.toml"}).code, 0);
+  const Outcome again = fedbits({"run", "again.toml", "--out", "again"});
+  ASSERT_EQ(again.code, 0) << again.err;
+  ASSERT_EQ(fedbits({"export", "out", "--rounds", "a.csv"}).code, 0);
+  ASSERT_EQ(fedbits({"export", "again", "--rounds", "b.csv"}).code, 0);
+  EXPECT_EQ(read("a.csv"), read("b.csv")) << read("again.toml");
+}
+
+// Labels have the characters that LaTeX takes for its own.
+TEST_F(ReportTest, TablesForAPaperCompile) {
+  write_small(
+      "[compressor.up]\nkind = 'identity'\nunit = 'step'\n[feedback.up]\nkind = 'ef14'\n[sweep]\nseeds = 2\n"
+      "[[sweep.axis]]\nkey = 'partition.kind'\nvalues = ['contiguous', 'sorted_by_label']\n"
+      "[[sweep.axis]]\nkey = 'compressor.up'\nvalues = [{label = 'top 5% & _^~{}#$<>|\\\\', kind = 'top_k', ratio = 0.05, unit = 'step'}, "
+      "{label = '\"hard\"', kind = 'hard_threshold', threshold = 0.05, unit = 'step'}]\n");
+  ASSERT_EQ(run_with({}).code, 0);
+  const Outcome outcome = fedbits({"report", "out", "--latex", "tables.tex", "--target", "0.5"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "") << "a file is all that was asked for";
+  const std::string tables = read("tables.tex");
+  for (const char* label : {"\\label{tab:setup}", "\\label{tab:comparison}", "\\label{tab:target}", "% fedbits contributors: "})
+    EXPECT_THAT(tables, HasSubstr(label));
+  if (std::system("command -v pdflatex >/dev/null && kpsewhich booktabs.sty >/dev/null") != 0)
+    GTEST_SKIP() << "pdflatex with booktabs is not installed (texlive-latex-recommended)";
+  write("paper.tex", "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\\input{tables}\\end{document}\n");
+  EXPECT_EQ(std::system(("cd '" + folder_.string() + "' && pdflatex -halt-on-error -interaction=nonstopmode paper.tex >compiled").c_str()),
+            0)
+      << read("compiled");
+}
+
 TEST_F(ReportTest, WrongOptionsAreBadInputAndLeaveNothing) {
   run_sweep();
-  const Outcome nothing = fedbits({"report", "out"});
-  EXPECT_EQ(nothing.code, 2);
-  EXPECT_THAT(nothing.err, HasSubstr("give -o FILE.html, --text, or both"));
   const Outcome many = fedbits({"report", "out", "--text", "--measure", "beauty", "--method", "brand"});
   EXPECT_EQ(many.code, 2);
   EXPECT_THAT(many.err, HasSubstr("'beauty' is not a measured column"));
@@ -143,8 +190,8 @@ TEST_F(ReportTest, AStoreOfARealSweepOpensInABrowser) {
   const test::Seen seen = test::open_page(folder_ / "report.html");
   EXPECT_EQ(seen.console, "");
   EXPECT_THAT(seen.dom, HasSubstr("data-ready=\"yes\""));
-  EXPECT_EQ(test::count_of(seen.dom, "<div class=\"plot"), 18u);
-  EXPECT_EQ(test::count_of(seen.dom, "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink"), 18u);
+  EXPECT_EQ(test::count_of(seen.dom, "<div class=\"plot"), 19u);
+  EXPECT_EQ(test::count_of(seen.dom, "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink"), 19u);
   EXPECT_THAT(seen.dom, HasSubstr("Which compressor is better at equal bits?"));
   EXPECT_THAT(seen.dom, HasSubstr("Theory beside measurement"));
   EXPECT_THAT(seen.dom, HasSubstr("4 clients, 2 classes; from no rows (pale) to"));

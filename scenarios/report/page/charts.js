@@ -7,6 +7,8 @@ const shown = (state, index) => state.methods.has(index);
 const logAxis = (log, domain) => log ? {values: logTicks(domain), format: "~g"} : {};
 
 const valueAxis = (title, extra = {}) => ({orient: "left", scale: "y", title, grid: true, domain: false, ticks: false, tickCount: 5, ...extra});
+// Shares lie between 0 and 1, whatever an interval says.
+const withinRange = (measure, [low, high]) => measure && isAccuracy(measure) ? [Math.max(low, 0), Math.min(high, 1)] : [low, high];
 const yScale = (log, domain) => ({name: "y", type: log ? "log" : "linear", domain, range: "height", nice: !log, zero: false, clamp: true});
 
 // Whether the values are drawn on a log scale: as the switch says; without a wish for gaps, and for values that are far apart.
@@ -70,13 +72,8 @@ function curveFigures(state, panels, {against, name, file, measure, yTitle}) {
   const useLog = logScale(state.yScale, drawn.flat().map((point) => point.y), measure);
   const all = drawn.map((points) => points.filter((point) => (!useLog || point.y > 0) && (!xLog || point.x > 0)));
   const flat = all.flat();
-  const domain = span(flat.map((point) => point.y), useLog);
-  if (!useLog) {
-    const ends = flat.flatMap((point) => [point.lo, point.hi]).filter(isKnown);
-    domain[0] = Math.min(domain[0], ...ends);
-    domain[1] = Math.max(domain[1], ...ends);
-    if (/accuracy|hit rate|NDCG/.test(name)) domain[1] = Math.min(domain[1], 1);
-  }
+  const ends = useLog ? [] : flat.flatMap((point) => [point.lo, point.hi]).filter(isKnown);
+  const domain = withinRange(measure, span([...flat.map((point) => point.y), ...ends], useLog));
   const xDomain = span(xLog ? flat.map((point) => point.x) : [0, ...flat.map((point) => point.x)], xLog);
   return all.map((points, p) => points.length === 0 ? null : figureElement({
     title: panelName(p),

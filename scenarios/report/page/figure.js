@@ -151,7 +151,7 @@ function figureElement(figure) {
     element("figcaption", {}, element("h3", {}, figure.title), figure.description ? element("p", {}, figure.description) : null),
     plot,
     element("div", {class: "tools"},
-      ...[["SVG", saveSvg], ["PNG", savePng], ["PDF", savePdf]].map(([format, save]) =>
+      ...[["SVG", saveSvg], ["PNG", savePng], ...(PDF_FONTS.regular ? [["PDF", savePdf]] : [])].map(([format, save]) =>
         element("button", {type: "button", onclick: () => save(figure), "aria-label": `Download ${figure.title} as ${format}`}, format)),
       element("button", {type: "button", onclick: () => download(`${figure.file}.csv`, "text/csv", csv(figure.columns, figure.rows())),
         "aria-label": `Download the data of ${figure.title} as CSV`}, "CSV"),

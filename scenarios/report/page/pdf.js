@@ -1,37 +1,11 @@
-// A chart's SVG as a PDF of one page, in vectors, with the fonts that every viewer has (Helvetica and Symbol).
+// A chart's SVG as a PDF of one page, in vectors, with the glyphs that it uses embedded (pdf_fonts.js).
 //
 // What Vega writes is understood: groups and their translations and rotations, paths, lines, rectangles and texts, with fill, stroke,
 // dashes and opacity. Lengths are in pixels of 1/96 inch; a point is 1/72 inch.
 "use strict";
 
 const POINTS_PER_PIXEL = 0.75;
-// Widths of Helvetica from the space to the tilde, in thousandths of the size (Adobe Font Metrics of the 14 standard fonts).
-const HELVETICA = [
-  278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556, 556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556,
-  1015, 667, 667, 722, 722, 667, 611, 778, 722, 278, 500, 667, 556, 833, 722, 778, 667, 778, 722, 667, 611, 722, 667, 944, 667, 667, 611, 278, 278, 278, 469, 556,
-  333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584];
-// Characters of the font Symbol: code and width.
-const SYMBOL = {
-  "α": [0x61, 631], "β": [0x62, 549], "γ": [0x67, 411], "δ": [0x64, 494], "ζ": [0x7a, 494], "κ": [0x6b, 549], "λ": [0x6c, 549], "μ": [0x6d, 576], "ν": [0x6e, 521],
-  "σ": [0x73, 603], "ω": [0x77, 686], "Δ": [0x44, 612], "∇": [0xd1, 713], "≤": [0xa3, 549], "≥": [0xb3, 549], "∞": [0xa5, 713], "−": [0x2d, 549], "×": [0xb4, 549],
-};
-const LATIN = {"–": 0x96, "—": 0x97, "‘": 0x91, "’": 0x92, "“": 0x93, "”": 0x94, "…": 0x85, "•": 0x95, "€": 0x80, "₀": 0x30, "ᵢ": 0x69};
-
-// Runs of characters of one font: {font, codes, width}, the width in thousandths.
-function pdfRuns(text) {
-  const runs = [];
-  for (const character of text) {
-    const symbol = SYMBOL[character];
-    const code = symbol ? symbol[0] : LATIN[character] ?? (character.codePointAt(0) < 256 ? character.codePointAt(0) : 0x3f);
-    const width = symbol ? symbol[1] : HELVETICA[code - 32] ?? 556;
-    const font = symbol ? "symbol" : "text";
-    if (!runs.length || runs[runs.length - 1].font !== font) runs.push({font, codes: [], width: 0});
-    runs[runs.length - 1].codes.push(code);
-    runs[runs.length - 1].width += width;
-  }
-  return runs;
-}
-const pdfString = (codes) => "<" + codes.map((code) => code.toString(16).padStart(2, "0")).join("") + ">";
+const pdfStream = (bytes, keys = "") => `<< ${keys}/Length ${bytes.length} >>\nstream\n${bytes}\nendstream`;
 const pdfNumber = (value) => String(Number(value.toFixed(3)));
 
 function pdfColor(text) {
@@ -109,30 +83,28 @@ function pdfTransform(text) {
 }
 
 // A text at the origin of its transformation, upright although the page's y points down.
-function pdfText(node, fill) {
+function pdfText(node, fill, fonts) {
   const size = parseFloat(node.getAttribute("font-size") ?? "11"), isBold = /bold|[6-9]00/.test(node.getAttribute("font-weight") ?? "");
+  const font = isBold ? fonts.bold : fonts.regular;
   let out = "";
   const lines = node.querySelector("tspan") ? [...node.querySelectorAll("tspan")] : [node];
   let y = parseFloat(node.getAttribute("y") ?? "0");
   for (const line of lines) {
     y += parseFloat(line.getAttribute("dy") ?? "0") || 0;
-    const runs = pdfRuns(line.textContent), width = runs.reduce((sum, run) => sum + run.width, 0) * size / 1000;
-    const anchor = node.getAttribute("text-anchor");
-    let x = parseFloat(node.getAttribute("x") ?? "0") - (anchor === "middle" ? width / 2 : anchor === "end" ? width : 0);
-    for (const run of runs) {
-      out += `BT ${fill} rg /${run.font === "symbol" ? "F3" : isBold ? "F2" : "F1"} ${pdfNumber(size)} Tf 1 0 0 -1 ${pdfNumber(x)} ${pdfNumber(y)} Tm ${pdfString(run.codes)} Tj ET\n`;
-      x += run.width * size / 1000;
-    }
+    const {codes, width} = font.take(line.textContent);
+    const anchor = node.getAttribute("text-anchor"), shift = anchor === "middle" ? 0.5 : anchor === "end" ? 1 : 0;
+    const x = parseFloat(node.getAttribute("x") ?? "0") - shift * width * size;
+    if (codes) out += `BT ${fill} rg /${font.name} ${pdfNumber(size)} Tf 1 0 0 -1 ${pdfNumber(x)} ${pdfNumber(y)} Tm <${codes}> Tj ET\n`;
   }
   return out;
 }
 
-// Writes an element and what it holds; `states` collects the opacities, which PDF names.
-function pdfElement(node, states) {
+// Writes an element and what it holds; `states` collects the opacities, which PDF names, and `fonts` the glyphs.
+function pdfElement(node, states, fonts) {
   const value = (name, other) => node.getAttribute(name) ?? other;
   const opacity = Number(value("opacity", 1));
   if (opacity === 0 || node.tagName === "defs" || node.tagName === "title") return "";
-  const body = pdfTransform(value("transform", "")) + (node.tagName === "text" ? "" : [...node.children].map((child) => pdfElement(child, states)).join(""));
+  const body = pdfTransform(value("transform", "")) + (node.tagName === "text" ? "" : [...node.children].map((child) => pdfElement(child, states, fonts)).join(""));
   if (node.tagName === "g" || node.tagName === "svg") return `q\n${body}Q\n`;
   const inherited = (name, other) => node.closest(`[${name}]`)?.getAttribute(name) ?? other;
   const fill = inherited("fill", "black"), stroke = inherited("stroke", "none");
@@ -141,7 +113,7 @@ function pdfElement(node, states) {
   const state = `/ca ${pdfNumber(opacity * Number(value("fill-opacity", 1)))} /CA ${pdfNumber(opacity * Number(value("stroke-opacity", 1)))}`;
   if (!states.includes(state)) states.push(state);
   const begin = `q\n${body}/G${states.indexOf(state)} gs\n`;
-  if (node.tagName === "text") return isFilled ? begin + pdfText(node, pdfColor(fill)) + "Q\n" : "";
+  if (node.tagName === "text") return isFilled ? begin + pdfText(node, pdfColor(fill), fonts) + "Q\n" : "";
   const number = (name) => Number(value(name, 0));
   const shape = node.tagName === "path" ? pdfPath(value("d", ""))
     : node.tagName === "line" ? `${["x1", "y1"].map((name) => pdfNumber(number(name))).join(" ")} m\n${["x2", "y2"].map((name) => pdfNumber(number(name))).join(" ")} l\n`
@@ -157,15 +129,18 @@ function pdfElement(node, states) {
 function pdfOfSvg(text) {
   const svg = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   const width = parseFloat(svg.getAttribute("width")), height = parseFloat(svg.getAttribute("height")), states = [];
-  const content = `${POINTS_PER_PIXEL} 0 0 -${POINTS_PER_PIXEL} 0 ${pdfNumber(height * POINTS_PER_PIXEL)} cm\n` + pdfElement(svg, states);
-  const font = (name, encoding) => `<< /Type /Font /Subtype /Type1 /BaseFont /${name}${encoding ? " /Encoding /WinAnsiEncoding" : ""} >>`;
+  const fonts = {regular: new PdfFont("F1", "regular"), bold: new PdfFont("F2", "bold")};
+  const content = `${POINTS_PER_PIXEL} 0 0 -${POINTS_PER_PIXEL} 0 ${pdfNumber(height * POINTS_PER_PIXEL)} cm\n` + pdfElement(svg, states, fonts);
+  const used = Object.values(fonts).filter((font) => font.isUsed()), first = 5;
+  const place = (k) => first + k * PdfFont.OBJECTS;
   const objects = [
     "<< /Type /Catalog /Pages 2 0 R >>",
     "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-    `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 ${pdfNumber(width * POINTS_PER_PIXEL)} ${pdfNumber(height * POINTS_PER_PIXEL)}] /Contents 4 0 R /Resources << /Font << /F1 5 0 R /F2 6 0 R /F3 7 0 R >> `
+    `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 ${pdfNumber(width * POINTS_PER_PIXEL)} ${pdfNumber(height * POINTS_PER_PIXEL)}] /Contents 4 0 R `
+      + `/Resources << /Font << ${used.map((font, k) => `/${font.name} ${place(k)} 0 R`).join(" ")} >> `
       + `/ExtGState << ${states.map((state, i) => `/G${i} << ${state} >>`).join(" ")} >> >> >>`,
-    `<< /Length ${content.length} >>\nstream\n${content}endstream`,
-    font("Helvetica", true), font("Helvetica-Bold", true), font("Symbol", false),
+    pdfStream(content),
+    ...used.flatMap((font, k) => font.objects(place(k))),
   ];
   let file = "%PDF-1.4\n";
   const places = objects.map((object, i) => {

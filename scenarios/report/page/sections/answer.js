@@ -154,7 +154,7 @@
       element("ul", {class: "lead"}, ...answerSentences(state, measure)),
       scrolling(sharesTable(state, measure), "Values and verdicts at shares of the baseline's bits"),
       element("p", {class: "note"}, `Family of ${plural(family(data.shares), "comparison")}: ${measureName(measure)}, every method at every level and budget; p-values of paired t-tests, `
-        + "corrected by Holm. A claim needs p ≤ 0.05 after the correction and both intervals, Student's and BCa bootstrap, without zero." + target),
+        + "corrected by Holm. Runs that end before a budget have no value there; the next table compares them at the bits that both reached. A claim needs p ≤ 0.05 after the correction and both intervals, Student's and BCa bootstrap, without zero." + target),
       element("h3", {}, "At the largest budget that both runs of a pair reached"), bestSentence(state, measure) ?? "",
       scrolling(verdictTable(state, measure), "Verdicts by method and level"),
       element("p", {class: "note"}, `A family of its own, of ${plural(family(data.comparisons), "comparison")}: each pair of runs is cut where the one with fewer bits ended. The variance ratio is the ${VARIANCE_RATIO}.`));

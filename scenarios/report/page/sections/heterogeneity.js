@@ -7,7 +7,7 @@
     const useLog = logScale(state.yScale, known.map((point) => point.y), measure);
     const visible = known.filter((point) => (!useLog || point.y > 0) && (!xLog || point.x > 0));
     if (!visible.length) return null;
-    const domain = span(useLog ? visible.map((point) => point.y) : visible.flatMap((point) => [point.y, point.lo ?? point.y, point.hi ?? point.y]), useLog);
+    const domain = withinRange(measure, span(useLog ? visible.map((point) => point.y) : visible.flatMap((point) => [point.y, point.lo ?? point.y, point.hi ?? point.y]), useLog));
     const xDomain = span(visible.map((point) => point.x), xLog);
     return figureElement({
       title, description, file,

@@ -15,7 +15,7 @@
       .map((at) => ({method: methodName(at.method), x: at.bits, y: at.value.mean, lo: at.value.t[0], hi: at.value.t[1]})));
     const useLog = logScale(state.yScale, all.flat().map((point) => point.y), measure), xLog = state.xScale !== "linear";
     const points = all.map((panel) => panel.filter((point) => !useLog || point.y > 0)), flat = points.flat();
-    const domain = span(flat.flatMap((point) => [point.y, point.lo ?? point.y, point.hi ?? point.y]), useLog);
+    const domain = withinRange(measure, span(flat.flatMap((point) => [point.y, point.lo ?? point.y, point.hi ?? point.y]), useLog));
     const xDomain = span(xLog ? flat.map((point) => point.x) : [0, ...flat.map((point) => point.x)], xLog);
     return points.map((panel, p) => panel.length === 0 ? null : figureElement({
       title: panelName(p),

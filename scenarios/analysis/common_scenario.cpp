@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "scenarios/analysis/stored_settings.hpp"
+#include "scenarios/analysis/study_setup.hpp"
+#include "scenarios/file/results_version.hpp"
+
+namespace fl {
+namespace {
+
+std::string in_a_row(const std::vector<std::string>& words, const char* between = ", ") {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
+  return text;
+}
+
+std::string toml_text(const std::string& text) { return to_string(Value{text}); }
+
+// An axis with the value of each of its labels, in TOML.
+struct AxisText {
+  std::string key;
+  std::vector<std::string> labels, values;
+  std::string zip;
+};
+
+// Writes the scenario of a study from the settings of its runs.
+class ScenarioWriter {
+ public:
+  explicit ScenarioWriter(const Study& study) : study_(study), settings_(study) {
+    for (const std::string& axis : settings_.axes()) add_axis(axis);
+    zip_axes();
+  }
+
+  [[nodiscard]] std::string text() {
+    const std::string shared = shared_settings();
+    std::string text =
+        "# The study \"" + study_.name + "\" of fedbits " + version() + ": the settings of its runs, every key written out.\n";
+    if (!varying_.empty())
+      text += "# These keys differ between runs and are no axis, so this file leaves them out (fedbits explain HASH has them): " +
+              in_a_row({varying_.begin(), varying_.end()}) + "\n";
+    const std::size_t all = combinations();
+    if (all != settings_.size())
+      text += "# The study has " + std::to_string(settings_.size()) + " of the " + std::to_string(all) + " combinations of its axes.\n";
+    return text + "\n" + shared + sweep();
+  }
+
+ private:
+  [[nodiscard]] std::string version() const { return settings_.size() == 0 ? "" : settings_.record(0).version; }
+
+  // Returns the value of an axis in a run: that of its key, or an inline table of all keys in it.
+  [[nodiscard]] std::string value_of(std::size_t run, const std::string& axis, const std::string& label) const {
+    if (const std::string& own = settings_.value(run, axis); !own.empty()) return own;
+    std::vector<std::string> members = {"label = " + toml_text(label)};
+    for (const std::string& key : settings_.keys(axis + "."))
+      if (const std::string& own = settings_.value(run, key); !own.empty()) members.push_back(key.substr(axis.size() + 1) + " = " + own);
+    return "{ " + in_a_row(members) + " }";
+  }
+  // Keys of the axis whose values the label does not determine are left out of its values, and named.
+  void add_axis(const std::string& key) {
+    AxisText axis{.key = key, .labels = {}, .values = {}, .zip = {}};
+    std::map<std::string, std::string> value_of_label;
+    for (std::size_t run = 0; run < settings_.size(); ++run) {
+      const std::string label = settings_.label(run, key), value = value_of(run, key, label);
+      const auto [found, is_new] = value_of_label.try_emplace(label, value);
+      if (!is_new && found->second != value) open_.insert(key);
+      if (!is_new) continue;
+      axis.labels.push_back(label);
+      axis.values.push_back(value);
+    }
+    axes_.push_back(axis);
+  }
+  // Two axes move together if each label of one stands beside one label of the other alone.
+  void zip_axes() {
+    for (std::size_t a = 0; a < axes_.size(); ++a)
+      for (std::size_t b = a + 1; b < axes_.size(); ++b) {
+        if (axes_[a].labels.size() != axes_[b].labels.size() || axes_[a].labels.size() < 2) continue;
+        std::set<std::pair<std::string, std::string>> pairs;
+        for (std::size_t run = 0; run < settings_.size(); ++run)
+          pairs.emplace(settings_.label(run, axes_[a].key), settings_.label(run, axes_[b].key));
+        if (pairs.size() != axes_[a].labels.size()) continue;
+        if (axes_[a].zip.empty()) axes_[a].zip = "together-" + std::to_string(a + 1);
+        axes_[b].zip = axes_[a].zip;
+      }
+  }
+  [[nodiscard]] std::size_t combinations() const {
+    std::size_t count = 1;
+    std::set<std::string> zips;
+    for (const AxisText& axis : axes_)
+      if (axis.zip.empty() || zips.insert(axis.zip).second) count *= axis.labels.size();
+    return count;
+  }
+
+  // Returns the lines of the first run's scenario that all runs share, under their tables.
+  [[nodiscard]] std::string shared_settings() {
+    if (settings_.size() == 0) return "";
+    std::istringstream lines(settings_.record(0).scenario);
+    std::string text, table, head;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with('[')) {
+        table = line.substr(1, line.find(']') - 1);
+        head = "\n" + line + "\n";
+        continue;
+      }
+      const std::size_t equals = line.find(" = ");
+      if (equals == std::string::npos) continue;
+      const std::string key = (table.empty() ? "" : table + ".") + line.substr(0, equals);
+      if (key == kResultsVersionKey || is_of_seeds(key) || !settings_.axis_of(key).empty()) continue;
+      if (!settings_.is_shared(key)) continue;
+      text += head + line + "\n";
+      head.clear();
+      if (key == "name") text += "seed = " + std::to_string(first_seed()) + "\n";
+    }
+    for (const std::string& key : settings_.keys(""))
+      if (key != kResultsVersionKey && !is_of_seeds(key) && settings_.axis_of(key).empty() && !settings_.is_shared(key))
+        varying_.insert(key);
+    for (const std::string& axis : open_)
+      varying_.insert(axis + (settings_.value(0, axis).empty() ? " (keys that its label does not determine)" : ""));
+    return text;
+  }
+  [[nodiscard]] std::uint64_t first_seed() const {
+    std::uint64_t first = ~std::uint64_t{0};
+    for (const StudyCell& cell : study_.cells)
+      for (const std::size_t run : cell.runs) first = std::min(first, study_.runs[run].record.seed);
+    return first;
+  }
+  [[nodiscard]] std::size_t num_seeds() const {
+    std::size_t most = 1;
+    for (const StudyCell& cell : study_.cells) most = std::max(most, cell.runs.size());
+    return most;
+  }
+
+  [[nodiscard]] std::string sweep() const {
+    if (axes_.empty() && num_seeds() == 1) return "";
+    std::string text = "\n[sweep]\nseeds = " + std::to_string(num_seeds()) + "\n";
+    for (const AxisText& axis : axes_) {
+      text += "\n[[sweep.axis]]\nkey = " + toml_text(axis.key) + "\n";
+      if (!axis.zip.empty()) text += "zip = " + toml_text(axis.zip) + "\n";
+      text += "values = [\n";
+      for (const std::string& value : axis.values) text += "  " + value + ",\n";
+      text += "]\n";
+    }
+    return text;
+  }
+
+  const Study& study_;
+  const StoredSettings settings_;
+  std::vector<AxisText> axes_;
+  std::set<std::string> open_;     // axes whose labels do not determine all of their keys
+  std::set<std::string> varying_;  // keys that differ and are no axis
+};
+
+}  // namespace
+
+std::string common_scenario(const Study& study) { return ScenarioWriter(study).text(); }
+
+}  // namespace fl
