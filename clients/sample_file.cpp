@@ -96,7 +96,7 @@ void SampleFile::add_line(std::string_view text, const std::string& place) {
   entries_.push_back(entry);
 }
 
-// The local rows of every round and client, checked against what the clients have.
+// Reads the local rows of every round and client, and checks them against the clients' rows.
 void SampleFile::read_columns(TextLines lines, std::uint32_t num_rounds) {
   most_rows_ = 1;
   for (std::uint32_t round = 1; round <= num_rounds; ++round) {
