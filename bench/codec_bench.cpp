@@ -184,7 +184,7 @@ void coded_levels(benchmark::State& state, CodedStep step) {
   state.counters["entropy/level"] = codec::entropy_bits(message, scope) / kParameters;
 }
 
-// What a server does with each message: sum += weight * c, dense values (0), or levels of 1, 4 or 8 bits.
+// Times the server's work on each message: sum += weight * c, for dense values (0) or levels of 1, 4 or 8 bits.
 void accumulate_dense(benchmark::State& state) {
   const Payload<float> message = dense_message(static_cast<unsigned>(state.range(0)));
   const Scope scope = model_scope();

@@ -161,7 +161,7 @@ void aggregation() {
   }
 }
 
-// What a round of a study moves, `steps` of its local steps long.
+// Returns the traffic of one round with `steps` local steps, by kernel or copy, after `warm` rounds that are not counted.
 std::map<std::string, Traffic> round_of(bench::Study study, std::uint32_t steps, std::uint32_t warm) {
   const std::string given = "steps = " + std::to_string(study.steps);
   study.local.replace(study.local.find(given), given.size(), "steps = " + std::to_string(steps));
@@ -192,9 +192,9 @@ std::map<std::string, Traffic> round_of_more(const std::map<std::string, Traffic
   return two;
 }
 
-// Of a client's step: parameters are read and written, images are read, outputs of layers and their slopes are written and read. Where the
-// steps of a round are one kernel, parameters are moved once for all. Rounded products read what full ones read, and their rows differ in
-// the peak alone: tensor cores take the emulator hours.
+// Reports the traffic of a client's step. At least, parameters are read and written, images are read, and outputs of layers and their
+// slopes are written and read; if one kernel does all steps of a round, parameters are moved once. Rounded products have the traffic of
+// full ones, because the emulator needs hours for tensor cores: their rows differ in the peak alone.
 void training() {
   constexpr std::uint32_t kClients = 2, kWarm = 12;
   begin("training, batches of 32", "bytes per client and step");

@@ -37,14 +37,14 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Of all threads: what rounds cost where other programs keep the processor busy. Waiting for a disk is not in it.
+// Returns the processor time of all threads: the cost of rounds even if other programs keep the processor busy. It excludes disk waits.
 double processor_seconds() {
   timespec time{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Without what the kernel does: copies to and from the file.
+// Returns the same without the kernel's part: copies to and from the file.
 double user_seconds() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);

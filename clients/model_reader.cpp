@@ -88,7 +88,7 @@ std::string ModelReader<T>::read_changes(std::span<const std::byte> bytes) {
   return {};
 }
 
-// What the downlink's operator made of w, or of a difference; and the statistics, which are the model's.
+// Reads the downlink operator's message, of w or of a difference, and the model's statistics. Returns why it cannot be read, or "".
 template <class T>
 std::string ModelReader<T>::read_part(std::uint32_t round, std::span<const std::byte> bytes, bool is_difference) {
   const Scope* scopes[] = {&channel_.scope};

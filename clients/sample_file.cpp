@@ -100,7 +100,7 @@ void SampleFile::add_row(std::uint32_t client, std::uint32_t row, const std::str
   rows_.push_back(shards_[client].empty() ? 0 : shards_[client][row]);
 }
 
-// The local rows of every round and client, checked against what the clients have.
+// Reads the local rows of every round and client, and checks them against the clients' rows.
 void SampleFile::read_columns(TextLines lines, std::uint32_t num_rounds) {
   most_rows_ = 1;
   for (std::uint32_t round = 1; round <= num_rounds; ++round) {

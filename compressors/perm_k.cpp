@@ -54,8 +54,8 @@ struct DealtSegment {
 namespace FL_DEVICE_NS {
 namespace {
 
-// What the n clients of a group are dealt in one round: positions, ascending in every segment, and the factors n / c_j. Both are [n,
-// total].
+// The entries that the n clients of a group are dealt in one round: positions, ascending in every segment, and the factors n / c_j. Both
+// are [n, total].
 template <class T>
 struct Deal {
   std::uint64_t key = 0;
@@ -148,7 +148,7 @@ class PermK final : public Compressor<T> {
   }
 
  private:
-  // What some clients are dealt, [K, total].
+  // The entries that some clients are dealt, [K, total].
   struct Parts {
     std::vector<std::uint32_t> index;
     std::vector<T> factor;

@@ -45,7 +45,7 @@ class UpdateCosine final : public Measure<T> {
              .is_compared = false}};
   }
 
-  // 3. When it is due unless the scenario says `every`, and what the run has to keep for it.
+  // 3. When it is due unless the scenario says `every`, and the data that the run must keep for it.
   [[nodiscard]] MeasureTimes when() const override { return MeasureTimes::messages; }
   [[nodiscard]] MeasureCost cost() const override { return {.updates = true}; }
 

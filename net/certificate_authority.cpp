@@ -93,7 +93,7 @@ Authority new_authority(const Validity& validity) {
   return authority;
 }
 
-// What a certificate is for.
+// The purpose of a certificate.
 struct Purpose {
   std::string use;    // serverAuth or clientAuth
   std::string names;  // subject's alternative names, as OpenSSL writes them

@@ -71,7 +71,7 @@ class FL_API Connection {
   [[nodiscard]] virtual asio::any_io_executor executor() = 0;
   // Returns the address of the other side as HOST:PORT.
   [[nodiscard]] virtual std::string remote() const = 0;
-  // Returns what the handshake has proved.
+  // Returns the identity that the handshake has proved.
   [[nodiscard]] virtual const Identity& identity() const = 0;
   // Returns why the identity is not valid any more, or "" while it is. A server asks from time to time.
   [[nodiscard]] virtual std::string why_invalid() { return {}; }
@@ -144,7 +144,7 @@ FL_API asio::awaitable<void> shake_hands(Connection& connection, std::chrono::mi
 // our last bytes. Ends after a megabyte, and when the socket is closed.
 FL_API asio::awaitable<void> drain(asio::ip::tcp::socket& socket);
 
-// How long finish() waits for the other side.
+// The longest time for which finish() waits for the other side.
 inline constexpr std::chrono::milliseconds kFarewell{1000};
 
 }  // namespace fl::net

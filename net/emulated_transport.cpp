@@ -78,7 +78,7 @@ struct Direction {
   boost::system::error_code error;  // with which it has ended
 };
 
-// What a connection and the coroutines that move its bytes share. They outlive the connection until its socket is closed.
+// The state that a connection shares with the coroutines that move its bytes. They outlive the connection until its socket is closed.
 class Link : public std::enable_shared_from_this<Link> {
  public:
   Link(std::unique_ptr<Connection> inner, const NetworkConditions& conditions, const LinkName& name)

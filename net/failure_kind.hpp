@@ -1,5 +1,5 @@
-// What a peer tells its server of a failure: one of a few fixed sentences. The texts of its own errors quote its files and folders, which
-// are no business of a server, so only its own output has them.
+// The text that a peer sends its server about a failure: one of a few fixed sentences. The texts of its own errors quote its files and
+// folders, which a server has no need to know, so only the peer's own output has them.
 #pragma once
 
 #include <exception>

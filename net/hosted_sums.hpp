@@ -12,7 +12,7 @@
 
 namespace fl::net {
 
-// What a measure asks of each client, by wire::MeasureOrder::kind.
+// The quantity that a measure asks of each client, by wire::MeasureOrder::kind.
 enum class MeasuredKind : std::uint32_t {
   losses,     // the sum of losses over its training rows
   correct,    // the number of labels of its own rows that its model predicts

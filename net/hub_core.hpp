@@ -107,7 +107,7 @@ class HubCore {
   std::vector<std::string> news_;
   std::uint64_t num_changes_ = 0;
   std::deque<PeerFacts> departed_;
-  // Of connections that ended before their peers were known, since a time.
+  // Connections that closed before their hello, since `since`.
   struct {
     Clock::time_point since{};
     std::uint64_t told = 0, untold = 0;

@@ -60,7 +60,7 @@ void JoinLink::put(OutgoingFrame frame) {
 }
 
 asio::awaitable<Frame> JoinLink::read() {
-  // What a server sends: a model, shared slots and a memory, all dense.
+  // The longest payload of a server: a model, shared slots and a memory, all dense.
   constexpr std::uint64_t kMostPayload = std::uint64_t{1} << 36;
   heard_ = Clock::now();  // what came while nobody read waits in the socket
   is_reading_ = true;

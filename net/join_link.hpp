@@ -11,7 +11,7 @@
 
 namespace fl::net {
 
-// How long either side may say nothing.
+// The time limits of a connection that is silent or ends.
 struct LinkTimes {
   std::chrono::milliseconds heartbeat{5000};  // after which this side says that it is there
   std::chrono::milliseconds silence{20000};   // after which the other side counts as gone

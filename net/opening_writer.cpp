@@ -10,7 +10,7 @@ namespace fl::net {
 
 namespace {
 
-// What both sides derive is sent to peers that missed a round, but for what derive() alone reads.
+// Returns whether peers that missed a round are sent the slot: both sides derive it, and not only derive() reads it.
 bool is_sent_after_absence(const SlotSpec& slot) {
   return (slot.sync == SlotSync::derived || slot.sync == SlotSync::last_model) && !slot.derive_alone_reads_it;
 }

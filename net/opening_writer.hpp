@@ -30,7 +30,7 @@ class OpeningWriter {
 
  private:
   using Payload = std::vector<std::shared_ptr<const Bytes>>;
-  // What a round opens with beside models, as bytes.
+  // The parts of a round's opening beside models, as bytes.
   struct Sections {
     std::shared_ptr<const Bytes> initial, missed, broadcast, replacement;
   };

@@ -49,7 +49,7 @@ struct RunOffer {
   std::uint32_t num_clients = 0;               // N
   std::uint64_t most_message_bytes = 1 << 20;  // of one client's message
   std::vector<std::uint64_t> row_hashes{};     // [N] of what each client's rows contain; empty = peers do not compare it
-  // Of a run that goes on: [N] last closed round of each client, empty = 0 for all; and the rounds that peers may not have.
+  // For a run that continues: [N] last closed round of each client, empty = 0 for all; and the rounds that peers may not have.
   std::vector<std::uint32_t> closed_rounds{};
   std::vector<KeptRounds> kept_rounds{};
 };
@@ -137,7 +137,7 @@ class FL_API PeerHub {
   void refuse(std::uint32_t client, std::uint32_t round, const std::string& why);
   // Tells a client's peer that its answer is not used, and counts it by its reason. It costs the peer nothing.
   void leave_out(std::uint32_t client, std::uint32_t round, const std::string& why);
-  // How long collect() waits.
+  // The limits of a wait in collect().
   struct Wait {
     std::optional<Clock::time_point> until{};  // nothing = until all is there
     double patience_s = 60;                    // for a client whose peer has left; not used with `until`

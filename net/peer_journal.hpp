@@ -23,7 +23,7 @@
 
 namespace fl::net {
 
-// What a peer was sent in one round, and the round before it that its clients took part in; 0 = none.
+// The frames that a peer was sent in one round, and the round before it that its clients took part in; 0 = none.
 struct RoundRecord {
   std::uint32_t round = 0, before = 0;
   std::vector<Frame> frames{};  // Open, Means, Close
@@ -43,7 +43,7 @@ class FL_API PeerJournal {
     double long_seconds = 20;  // of computing
   };
   enum class Snapshot { none, base, recent };  // none = the clients as they are at the beginning
-  // How to reach a round: a snapshot, and records after it.
+  // A way to reach a round: a snapshot, and records after it.
   struct Way {
     Snapshot snapshot = Snapshot::none;
     std::uint32_t from = 0, round = 0;   // the rounds of the snapshot and of the last record

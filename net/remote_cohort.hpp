@@ -1,5 +1,5 @@
-// The cohort of each round behind a hub: what the round says to a CohortRunner goes out as frames, and what the peers answer comes back as
-// messages, in the order of the cohort whatever the order of arrival.
+// A CohortRunner over the network: it sends the round's calls to the peers of a hub as frames, and returns their answers as messages in the
+// order of the cohort, whatever the order of arrival.
 //
 // A client whose peer is not there when a round opens is not asked. One whose answer does not arrive in time is absent: its message is
 // refused in this phase and in all later ones, and its state does not move.
@@ -41,7 +41,7 @@ class RemoteCohort final : public CohortRunner<T> {
   // Offers the run to the peers if no round has done so, and returns the round that was played last; 0 = none yet.
   [[nodiscard]] std::uint32_t begin();
 
-  // What measures ask of these clients.
+  // Returns the probe with which measures ask these clients for numbers.
   [[nodiscard]] ClientProbe<T>& probe() { return probe_; }
 
  private:
@@ -75,7 +75,7 @@ class RemoteCohort final : public CohortRunner<T> {
     std::vector<HostId> hosts;                          // of the cohort, each once
     std::vector<std::vector<std::uint32_t>> positions;  // in the cohort, of each host's clients
   };
-  // What its clients have sent, by position.
+  // The answers of its clients, by position.
   struct Received {
     std::vector<Frame> frames;  // of the phase; behind them, those of norms and of moves
     std::vector<ClientMessage<T>> messages;

@@ -1,4 +1,4 @@
-// What a server believes of the norms that a peer states of a client's message (docs/protocol.md, "Measures").
+// The rules by which a server accepts the norms that a peer states for a client's message (docs/protocol.md, "Measures").
 //
 //   each of |e|^2, |g|^2, |p|^2, |C(p) - p|^2   is a number, at least 0 and at most most_reported<T>(P), where the method has it
 //   the message                                 |C(p)| <= |p| + |C(p) - p|,  where the server can read C(p) from the message alone
@@ -34,7 +34,7 @@ template <class T>
   return !(a > (b + c) * (1 + rounding) + kUnderflow * std::sqrt(static_cast<double>(P)));
 }
 
-// What stands in the place of norms that are left out: |p|^2 is negative, and measures of messages skip such a client.
+// The placeholder of norms that are left out: |p|^2 is negative, and measures of messages skip such a client.
 inline constexpr ClientMeasures kLeftOutNorms{-1, -1, -1, -1};
 
 // The norms of one client in one round, as its peer states them.
@@ -46,7 +46,7 @@ struct StatedNorms {
 template <class T>
 class ReportedNorms {
  public:
-  // What the request names outlives it.
+  // The request and the objects that it names must outlive this one.
   explicit ReportedNorms(const ClientRequest<T>& request);
 
   // Replaces the norms of clients that break a rule by kLeftOutNorms and no operator's error. `messages`: [M] of the last phase, `norms`:

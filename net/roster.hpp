@@ -59,8 +59,8 @@ struct FL_API Session {
   PeerId peer = kNobody;  // its connection
   bool is_ready = false;  // the peer has proved the state of its clients
   bool was_ready = false;
-  // What gives its peer the place: nothing but a hello; that it has been ready, or has the token of one that was; or none, while it waits
-  // for clients of another session.
+  // The claim of its peer to the place: nothing but a hello; a proof, because it has been ready or has the token of a peer that was; or
+  // none, while it waits for clients of another session.
   enum class Hold { hello, proof, rival } hold = Hold::hello;
   bool is_counted_on = false;  // the run has asked for a host of its clients and was given this session
   struct {

@@ -1,4 +1,4 @@
-// What `fedbits serve` shows of its runs while they are played: a value that round events fill, as JSON for the page and as metrics.
+// The status of `fedbits serve` while its runs are played: a value that round events fill, as JSON for the page and as metrics.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct RunShown {
   std::uint64_t seed = 0, rounds = 0, clients = 0;
 };
 
-// How all runs ended.
+// The end of all runs.
 struct StatusEnd {
   std::string outcome{}, message{};  // done, failed or interrupted; the reason of a failure
 };

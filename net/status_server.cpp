@@ -32,7 +32,7 @@ using Text = std::shared_ptr<const std::string>;
 
 constexpr std::chrono::milliseconds kLinger{1200}, kOpenPage{3000};
 
-// What is sent back.
+// The answer to a request.
 struct Answer {
   http::status status = http::status::ok;
   std::string content_type = "text/plain; charset=utf-8";

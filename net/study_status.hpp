@@ -1,4 +1,4 @@
-// What `fedbits sweep` and `fedbits run` show of a study while it runs: a value that events fill, as JSON for the page and as metrics.
+// The status of a study while `fedbits sweep` or `fedbits run` plays it: a value that events fill, as JSON for the page and as metrics.
 //
 // A sweep forks its workers, so no thread may serve the status in its process (scenarios/sweep/process_pool.hpp). Events therefore travel
 // to a process of their own (net/status_process.hpp), as the lines of JSON that study_event:: makes and apply() reads.

@@ -30,7 +30,7 @@ using asio::ip::tcp;
 
 constexpr std::size_t kRecordBytes = 16384;  // of TLS, without its header
 
-// What handshakes of one side need.
+// The data that handshakes of one side need.
 struct Credentials {
   ssl::context context;
   RevocationList revoked;  // null where a peer's folder has no list
@@ -164,7 +164,7 @@ bool is_about_no_tls(int reason) {
   }
 }
 
-// What a broken handshake or record means: the connection is lost and may be made again, or, for a server whose peer has proved nothing
+// The meaning of a broken handshake or record: the connection is lost and may be made again, or, for a server whose peer has proved nothing
 // yet, the peer is refused.
 enum class Broken { lost, refused };
 

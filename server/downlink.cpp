@@ -118,7 +118,7 @@ const Payload<T>* Downlink<T>::changes_since(std::uint32_t last) {
   return &message;
 }
 
-// What a client that held w of round `last` is sent.
+// Returns the bits of the message to a client that held w of round `last`.
 template <class T>
 std::uint64_t Downlink<T>::bits_since(std::uint32_t last) {
   if (last == 0)
@@ -155,7 +155,7 @@ std::uint64_t Downlink<T>::missed_bits(const SharedState<T>& shared) const {
   return bits;
 }
 
-// What exceeds the message of those who missed nothing is the price of absence.
+// Charges a client for its message. Bits beyond the message to clients that missed nothing are the price of its absence.
 template <class T>
 void Downlink<T>::charge(std::uint32_t client, std::uint64_t message, std::uint32_t round_before, Ledger& ledger) {
   const std::uint32_t last = last_round_[client];
@@ -212,7 +212,7 @@ const DownMessage& Downlink<T>::model_for(std::uint32_t position) {
   return found->second;
 }
 
-// What bits_since() counts, as bytes.
+// Writes the message whose bits bits_since() counts.
 template <class T>
 DownMessage Downlink<T>::write_since(std::uint32_t last) {
   const bool is_difference = sends_ == DownSends::difference;

@@ -13,8 +13,8 @@
 // previous round's model are charged only to clients that missed that round (SlotSync).
 //
 // Changes are a message with a list of positions over the whole model, and raw values in the wire format of w. The values use the run's
-// precision if that is shorter, tensors are excluded or the model has statistics. One pass over the model finds the changes. If a single
-// round changes so many coordinates that the list cannot be shorter than w, no list is made and its exact length is not computed.
+// precision if that is shorter, tensors are excluded or the model has statistics. One pass over the model finds the changes. If the changes
+// of a single round are too many for a list that is shorter than w, no list is made and its exact length is not computed.
 #pragma once
 
 #include <algorithm>

@@ -47,7 +47,7 @@ class FL_API Participation {
   virtual void sample(std::uint32_t round, std::uint64_t seed, std::span<const double> weights, RoundPlan& plan) const = 0;
 };
 
-// How a cohort S represents all clients:
+// The weights with which a cohort S represents all clients:
 //   normalised  w_i over their sum in S, as in FedAvg: weights sum to 1, but rounds are biased towards the participants
 //   unbiased    w_i / (expected number of times that i is in S): sum_S cohort_weight_i g_i has the mean sum_i w_i g_i
 enum class CohortEstimate { normalised, unbiased };

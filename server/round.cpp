@@ -46,7 +46,7 @@ void Round<T>::play(std::uint32_t round, bool measure) {
   ledger_.close_round();
 }
 
-// Who takes part, and for how much each counts.
+// Determines the cohort of the round and the weight of each client.
 template <class T>
 void Round<T>::sample(std::uint32_t round) {
   if (cohorts_.next_round == round)
@@ -68,7 +68,7 @@ void Round<T>::draw(std::uint32_t round, RoundPlan& plan) const {
   if (parts_.run.average == Average::uniform) plan.cohort_weight.assign(plan.cohort.size(), 1 / static_cast<double>(plan.cohort.size()));
 }
 
-// What the feedback makes of the sums. Normalised vectors are per unit of work: times the mean work, sum_i weight_i work_i / sum weight.
+// Computes the estimate. Normalised vectors are per unit of work, so it is multiplied by the mean work, sum_i weight_i work_i / sum weight.
 template <class T>
 void Round<T>::receive() {
   if (!sums_are_estimates()) {
@@ -188,7 +188,7 @@ void Round<T>::collect(int phase) {
     if (phase < parts_.exchange.channels[c].num_phases()) aggregate(phase, c);
 }
 
-// The mean of the clients' statistics by the cohort's weights, over the messages that arrived and hold them; none where nobody told any.
+// Averages the statistics of delivered messages, if any, with the cohort's weights.
 template <class T>
 void Round<T>::average_statistics() {
   reports_.statistics.assign(num_statistics(parts_.run.statistics), 0.0);

@@ -19,7 +19,7 @@
 
 namespace fl {
 
-// How many cells run at a time, and with how many threads each.
+// The number of cells that run at a time, and the number of threads of each.
 struct CellShare {
   int cells = 1, threads = 1;
 };

@@ -14,7 +14,7 @@ namespace fl {
 
 class FolderLock {
  public:
-  // Who takes the lock: the file's name, "sweep", and the option that names the folder.
+  // The holder of the lock: the file's name, "sweep", and the option that names the folder.
   struct Holder {
     std::string file = "sweep.lock", name = "sweep", option = "--out";
   };

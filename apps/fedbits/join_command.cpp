@@ -39,7 +39,7 @@ struct JoinArguments {
   int threads = 1;
   double patience_s = 60;
   int insecure = 0, verbose = 0;
-  // What is told of the session, and the form of events.
+  // The reports about the session: whether there are any, and the form of events.
   struct Told {
     bool quiet = false;
     LogForm log = LogForm::sentences;

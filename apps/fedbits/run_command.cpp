@@ -147,7 +147,7 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
   return result.record;
 }
 
-// What the cells need: the most bytes of one of them, and why clients train on the CPU where the device is a GPU.
+// The needs of the cells: the most bytes of one of them, and the reasons why clients train on the CPU although the device is a GPU.
 struct StudyNeed {
   std::uint64_t largest_bytes = 0;
   std::set<std::string> trains_on_cpu;

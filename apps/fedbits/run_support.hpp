@@ -47,7 +47,7 @@ struct CheckpointArguments {
   bool resume = false, any_build = false;
 };
 
-// How a study uses the machine.
+// The study's use of the machine.
 struct MachineArguments {
   std::string device = "cpu", state_memory, state_folder;
   Workers workers = Workers::processes;

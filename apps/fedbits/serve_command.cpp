@@ -35,7 +35,7 @@ namespace fl {
 
 namespace {
 
-// What the server reads: a folder of data sets, or a file without training rows.
+// The data that the server reads: a folder of data sets, or a file without training rows.
 struct DataArguments {
   std::string folder, server_file;
 };
@@ -49,7 +49,7 @@ struct ServeArguments {
   net::Presence presence;
   bool again = false;
   int insecure = 0, verbose = 0;
-  // What is told while runs are played: the address of --status, and the form of events.
+  // The reports while runs are played: the address of --status, and the form of events.
   struct Told {
     bool quiet = false;
     std::string status;
@@ -57,7 +57,7 @@ struct ServeArguments {
   } told;
 };
 
-// Of a run. The clients' state is with the peers, so it is small.
+// Returns the checkpoint plan of a run. Its checkpoint is small, because the clients' state is with the peers.
 CheckpointPlan checkpoint_of(const std::string& hash, const std::string& out, const CheckpointArguments& arguments) {
   return {.file = checkpoint_folder(out) / (hash + ".checkpoint"),
           .every_rounds = arguments.rounds,
@@ -93,7 +93,7 @@ void tell_counts(const net::WireCounts& counts, const EventLog& log) {
   for (const auto& [reason, times] : counts.refused) spdlog::warn("refused {} times: {}", times, reason);
 }
 
-// What runs are played with.
+// The objects that play the runs and report on them.
 struct ServeRoom {
   const std::vector<Plugin>& plugins;
   CellRunner& runner;

@@ -1,4 +1,4 @@
-// What `fedbits suggest` finds: the numbers that convert between the k of Top-k and the threshold of the hard threshold.
+// The result of `fedbits suggest`: the numbers that convert between the k of Top-k and the threshold of the hard threshold.
 #pragma once
 
 #include <algorithm>

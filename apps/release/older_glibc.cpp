@@ -1,4 +1,4 @@
-// What Debian 12's compiler and its libraries expect of glibc 2.36, for a program that has to start with glibc 2.28 (FL_OLD_GLIBC).
+// Symbols of glibc up to 2.36 that Debian 12's compiler and libraries need, for a program that has to start with glibc 2.28 (FL_OLD_GLIBC).
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>

@@ -6,8 +6,8 @@
 
 namespace fl::cuda::tiles {
 
-// How many depths an instruction multiplies, and how two words of four lines' worth of depths are made of a tile: number(q) is the number
-// of a line at depth q. The lanes of a warp have the places 0 .. 3 in turn.
+// An input format of the tensor cores: an instruction multiplies kDeep depths. word() makes the first or second word that a lane supplies
+// of a line, where number(q) is the line's number at depth q plus the lane's place. The lanes of a warp have the places 0 .. 3 in turn.
 struct Tf32 {
   static constexpr unsigned kDeep = 8;
   template <class Number>

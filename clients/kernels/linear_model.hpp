@@ -38,7 +38,7 @@ template <class X, class Visit>
     for (std::size_t j = 0; j < P; ++j) visit(j, regulariser.derivative(static_cast<double>(x[j])));
 }
 
-// What the search for a minimum asks of a linear model beside its derivatives.
+// The functions of SecondOrder, other than derivatives, that the search for a minimum calls on a linear model.
 template <class Model>
 class LinearCurvature : public SecondOrder {
  public:

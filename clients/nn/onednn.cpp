@@ -10,7 +10,7 @@
 
 #include "fl_core/memory/workspace.hpp"
 
-// Of OpenMP's run-time library, which oneDNN asks for its number of threads; that number belongs to the calling thread.
+// Functions of OpenMP's run-time library, which oneDNN asks for its number of threads; that number belongs to the calling thread.
 extern "C" {
 int omp_get_max_threads(void);
 void omp_set_num_threads(int);
@@ -47,7 +47,7 @@ dnnl::primitive_attr with_our_scratch() {
 
 memory::desc floats(const memory::dims& dims, Tag tag) { return {dims, memory::data_type::f32, tag}; }
 
-// What a call works with.
+// The workspace memory and the stream of one call.
 struct Call {
   Workspace::Frame& frame;
   dnnl::stream stream{engine()};

@@ -162,7 +162,7 @@ void each_piece(std::size_t vectors, std::size_t lanes, const F& f) {
   }
 }
 
-// What one image needs.
+// The layout and the buffers for one image.
 template <class T>
 struct Sparse {
   const Convolution& c;

@@ -87,7 +87,7 @@ void multiply(std::size_t m, std::size_t n, std::size_t k, const T* A, std::size
   };
   const auto each_column = [&](const auto& f) {
     evenly<kTileVectors>(n / kLanes<T>, [&]<int kV>(std::size_t v) { f.template operator()<kV>(v * kLanes<T>, kLanes<T>); });
-    // What is left is the end of one more vector, whose beginning is done already.
+    // The remaining columns are the end of one more vector, whose beginning is done already.
     if (n % kLanes<T> != 0) f.template operator()<1>(n - kLanes<T>, n % kLanes<T>);
   };
   const auto each_row = [&](const auto& f) { evenly<kTileRows>(m, [&]<int kR>(std::size_t row) { f.template operator()<kR>(row); }); };

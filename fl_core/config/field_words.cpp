@@ -1,4 +1,4 @@
-// What papers and other programs call the keys, parts, values and data sets of fedbits. The grammar is in fl_core/config/meanings.hpp.
+// Names in papers and other programs for the keys, parts, values and data sets of fedbits. The grammar is in fl_core/config/meanings.hpp.
 #include "fl_core/config/meanings.hpp"
 
 namespace fl {
@@ -79,7 +79,7 @@ constexpr FieldWord kWords[] = {
     {"svrg, l_svrg, loopless_svrg", "local.kind=lsvrg"},
     {"mime", "local.kind=mime_lite", "feedback.up.kind=mime_lite"},
 
-    // who takes part
+    // participation
     {"fraction, frac, sample_fraction, sampling_fraction, fraction_fit, fraction_train, participation, participation_rate, participation_ratio, "
      "client_fraction, sample_rate, sampling_rate, join_ratio, part_rate", "participation.fraction", "", "of kind = \"uniform\""},
     {"clients_per_round, num_clients_per_round, client_num_per_round, cohort_size, num_sampled_clients, sampled_clients, "

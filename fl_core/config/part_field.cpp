@@ -12,7 +12,7 @@ using Refusal = std::optional<std::string>;
 
 constexpr int kDeepestParts = 8;  // parts inside of parts
 
-// How many tables lie in each other; stops counting above `most`.
+// Returns how deep tables are nested in a value; stops counting above `most`.
 int depth_of(const Value& value, int most) {
   int deepest = 0;
   const auto look = [&](const Value& inner) {

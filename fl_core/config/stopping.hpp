@@ -22,7 +22,7 @@ class FL_API Stopped : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Who knows whether this process is asked to stop, and who is told of long work. Both are called from any thread.
+// Callbacks: one says whether this process is asked to stop, the other receives reports of long work. Both are called from any thread.
 struct StopSource {
   bool (*is_asked)() = nullptr;  // called often; null = never
   void (*tell)(const std::string& text) = nullptr;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kTakeAlignment = 64;                   // bytes
 constexpr std::size_t kFirstChunk = std::size_t{256} << 10;  // bytes
-constexpr std::size_t kShare = 8;                            // chunks grow, and are joined with room to spare, by one part in so many
+constexpr std::size_t kShare = 8;                            // chunks grow, and are joined with room to spare, by one part in kShare
 
 }  // namespace
 

@@ -19,7 +19,7 @@ struct RawSource {
   T operator()(std::size_t i) const { return value[i]; }
 };
 
-// Of level_value(), with what the segment fixes worked out: the same expression, hence the same bits.
+// Functors that compute level_value(), with the segment's constants worked out before: the same expression, hence the same bits.
 template <class T, class L>
 struct LinearSource {
   const L* level;

@@ -15,7 +15,7 @@ namespace fl {
 // (fl_core/ops/cpu/reduce.hpp).
 inline constexpr std::size_t kReduceTile = 2048, kReduceLanes = 16;
 
-// How reduce_rows joins numbers.
+// The operation with which reduce_rows joins numbers.
 enum class Reduce { sum, max };
 
 // The treatment of entries as large as the k-th one in top_k_rows.

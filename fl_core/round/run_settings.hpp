@@ -28,7 +28,7 @@ enum class AbsentState {
   server,  // the mean memory of the previous cohort, which the server receives and sends; both directions are charged
 };
 
-// How the clients' vectors are averaged.
+// The average that the server takes of the clients' vectors.
 enum class Average {
   weighted,    // with the participation's weights for the cohort
   uniform,     // 1/M each

@@ -14,7 +14,7 @@ enum class SlotOwner {
   server_copy,  // one vector per client [N,L], held by the server (ServerState) and built from the client's messages
 };
 
-// How a shared slot reaches the clients' replicas, which decides its cost on the downlink.
+// The way in which a shared slot reaches the clients' replicas; it decides the slot's cost on the downlink.
 enum class SlotSync {
   broadcast,           // Feedback::receive() changes it; sent to every member of the cohort when a round opens
   broadcast_at_close,  // Feedback::receive() changes it; sent to every member of the cohort when the round closes, before client state

@@ -62,7 +62,7 @@ void StatePager::open_round(std::span<const std::uint32_t> cohort, std::span<con
   if (std::ranges::any_of(next_, is_missing)) ahead_->done = std::async(std::launch::async, [this] { bring_in_next(next_); });
 }
 
-// Those who have a frame keep it, so that one is not given up for another; no more are brought in than there are frames without need.
+// Loads clients of the cohort ahead, into frames that neither it nor the current cohort needs. Clients of it that have a frame keep it.
 void StatePager::bring_in_next(std::span<const std::uint32_t> cohort) {
   std::size_t in_use = cohort_.size();
   for (const std::uint32_t client : cohort) {

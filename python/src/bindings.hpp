@@ -1,4 +1,4 @@
-// What the files that give types of Python have in common.
+// Declarations that are shared by the files that define Python types.
 #pragma once
 
 #include <string>

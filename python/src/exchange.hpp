@@ -1,4 +1,4 @@
-// An exchange is one round of several processes, each of which holds one client. It has the messages of all phases, and every process
+// An exchange is one round of several processes, and each process holds one client. It has the messages of all phases, and every process
 // computes their mean.
 //
 //   Exchange(operator, key, kept)     the client is that of the key
@@ -35,7 +35,7 @@ class Exchange {
 
   [[nodiscard]] bool is_over() const { return conversation_.is_over(); }
   // Compresses p = error + x [P], where x is finite and the same in all phases, and returns the message, which is valid until the operator
-  // sends again. Throws Overflow if it is not finite; what is kept has then moved.
+  // sends again. Throws Overflow if it is not finite; the kept arrays have already changed then.
   [[nodiscard]] std::span<std::byte> send(std::span<const T> x);
   // Takes the messages of this phase, of the clients 0, 1, ...; that of this client must be the one that send() has returned. Throws Error
   // if one cannot be read.

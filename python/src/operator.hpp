@@ -22,7 +22,7 @@
 
 namespace fl::python {
 
-// What random numbers and step-dependent units of a message depend on.
+// The values on which random numbers and step-dependent units of a message depend.
 struct MessageKey {
   std::uint64_t seed = 1;  // of the run: seeds.compressor
   std::uint32_t client = 0, round = 1;
@@ -96,7 +96,7 @@ struct Sent {
   std::shared_ptr<PayloadPool<T>> pool_;
 };
 
-// What the caller knows of a vector: nothing, or that it is finite, so that it need not be read once more.
+// The caller's knowledge of a vector: nothing, or that it is finite, so that it need not be read once more.
 enum class Input { unknown, finite };
 
 // The vector that an operator works on: its tensors, and the runs of parameters that are compressed on their own.

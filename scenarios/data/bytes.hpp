@@ -66,7 +66,7 @@ class FL_API DataReader {
 [[nodiscard]] FL_API std::string unpack_data(std::span<const std::byte> bytes, const std::string& name, const MemoryLimit& memory = {});
 [[nodiscard]] FL_API std::string unpack_text(std::span<const std::byte> bytes, const std::string& name, const MemoryLimit& memory = {});
 
-// How many of the `available` rows of a file to keep when `asked` are asked for (0 = all). Throws DataError when there are fewer.
+// Returns how many of a file's `available` rows to keep if `asked` are requested (0 = all). Throws DataError if there are fewer.
 [[nodiscard]] FL_API std::size_t rows_kept(std::size_t asked, std::size_t available, const std::filesystem::path& file);
 
 }  // namespace fl

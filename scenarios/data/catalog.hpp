@@ -89,7 +89,7 @@ class FL_API DataCatalog {
   [[nodiscard]] std::string find_input(const std::string& key, const std::string& path, const std::filesystem::path& folder) const;
   // Throws ConfigError where a confined catalog would be left by a link among the files of a folder.
   void require_links_inside(const std::filesystem::path& folder) const;
-  // A file of that name; none where there is no such.
+  // Returns the file of that name, or nothing if there is none.
   [[nodiscard]] std::optional<DataLocation> try_find(const std::string& name) const;
   [[nodiscard]] std::optional<DataLocation> find_test(const DataLocation& train) const;
 

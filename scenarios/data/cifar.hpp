@@ -16,7 +16,7 @@
 
 namespace fl {
 
-// How a record begins, and which of its labels is meant. CIFAR-10 unless set.
+// The labels at the beginning of a record, and the one that is used. CIFAR-10 unless set.
 struct CifarRecords {
   std::size_t num_labels = 1, which = 0, num_classes = 10;
   std::string names_file = "batches.meta.txt";

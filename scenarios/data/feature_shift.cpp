@@ -50,7 +50,7 @@ Buffer<T> copy_of(const Buffer<T>& buffer) {
   return copy;
 }
 
-// Of dense rows or pixels; `check` refused the others.
+// Copies a data set of dense rows or pixels; `check` refused the others.
 template <class T>
 Dataset<T> copy_of(const Dataset<T>& data) {
   Dataset<T> copy;

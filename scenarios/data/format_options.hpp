@@ -1,4 +1,4 @@
-// How the files of a data set are read: which format they are in, and the options of each format. All are keys of [data].
+// Options for reading the files of a data set: their format, and the options of each format. All are keys of [data].
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct TextOptions {
   NextToken labels = NextToken::after_last;
 };
 
-// What becomes of a missing value: an error, the mean of the column's values in the training rows, or the row is left out.
+// The treatment of a missing value: an error, the mean of the column's values in the training rows, or the row is left out.
 enum class MissingValues { error, mean, drop };
 
 // Tables: one row per line.

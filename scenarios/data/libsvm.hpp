@@ -24,7 +24,7 @@ struct LibsvmFormat {
   Storage storage = Storage::automatic;  // automatic: dense when more than a quarter of all entries is not zero
   LabelKind labels = LabelKind::classes;
   std::size_t num_features = 0;               // D; 0: the largest index of the whole file. An index beyond a given D is an error.
-  std::size_t num_rows = 0;                   // keep only so many rows from the front; 0: all. Features and classes are the whole file's.
+  std::size_t num_rows = 0;                   // rows to keep from the front; 0: all. Features and classes are the whole file's.
   std::vector<std::string> class_names = {};  // the training set's; a label that is not among them is an error. Empty: found in the file.
   MemoryLimit memory = {};
 };
@@ -37,7 +37,7 @@ template <class T>
 template <class T>
 [[nodiscard]] FL_API Dataset<T> parse_libsvm(std::string_view text, const std::string& file_name, const LibsvmFormat& format = {});
 
-// How a test set must be read so that it fits its training set: the same features, classes and storage.
+// Returns the format with which a test set fits its training set: the same features, classes and storage.
 template <class T>
 [[nodiscard]] FL_API LibsvmFormat format_like(const Dataset<T>& train);
 

@@ -1,4 +1,4 @@
-// How the bytes of images become features: Dataset::pixel_mean and pixel_deviation, the same for training and test images.
+// The conversion of image bytes to features: by Dataset::images.mean and deviation, the same for training and test images.
 #pragma once
 
 #include "scenarios/data/load.hpp"

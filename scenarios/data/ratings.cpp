@@ -77,7 +77,7 @@ std::int32_t number_of(const std::vector<V>& values, V value) {
   return static_cast<std::int32_t>(std::lower_bound(values.begin(), values.end(), value) - values.begin());
 }
 
-// What the tokens and classes of a file mean.
+// The users, items and values of a file, in the order of their tokens and classes.
 struct Meaning {
   explicit Meaning(const std::vector<Rating>& ratings)
       : users(distinct(ratings, [](const Rating& r) { return r.user; })),

@@ -18,7 +18,7 @@ struct Stretch {
   [[nodiscard]] std::size_t size() const { return last - first; }
 };
 
-// How many rows a stretch gives: each `sequence` tokens and the one that follows.
+// Returns the number of rows in a stretch. A row takes `sequence` tokens and the one that follows.
 [[nodiscard]] std::size_t rows_in(const Stretch& stretch, const TextOptions& options);
 
 // Splits a stretch in time: its last `test_fraction`, rounded down to whole tokens, is the second.

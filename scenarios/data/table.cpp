@@ -62,7 +62,7 @@ void refuse_other_separator(const std::vector<TextCell>& header, const CellReade
                                  "; cells are separated by commas here, and numbers have a point before their fraction");
 }
 
-// What the cells of one column are.
+// The kinds of the cells in one column.
 struct Kinds {
   std::size_t numbers = 0, others = 0;
   TextCell first_other;  // its place

@@ -1,4 +1,4 @@
-// What a process knows of training rows that it does not have: numbers that are computed once, where the rows are.
+// Facts about training rows for a process that does not have them: numbers that are computed once, where the rows are.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct TrainingFacts {
   };
   Split split;
   HeldRows held;
-  // Of models with second derivatives.
+  // Facts about models with second derivatives.
   std::optional<SecondOrder::Curvature> curvature;
   std::optional<double> least_convexity;
   std::vector<double> client_smoothness;  // [n]; empty = not computed

@@ -1,6 +1,6 @@
-// How a table that is a value of a sweep axis meets the table of the scenario file at the axis' key (the base).
+// The combination of a table that is a value of a sweep axis with the table of the scenario file at the axis' key (the base).
 //
-//   - What the value names holds.
+//   - Keys that the value names are taken from the value.
 //   - Keys of the table itself are inherited from the base: unit, scope, bucket and exclude of a compressor, clients of the partition, l2,
 //     nonconvex and weights of the model, absent and absent_decay of the participation, average and statistics of the server. A method of
 //     an axis is thus compressed in the same unit as the others unless it names another.

@@ -26,7 +26,7 @@ double rounded(double x) {
   return std::strtod(text, nullptr);
 }
 
-// How far bits lie from the target, the same for half and for twice of it.
+// Returns the distance of bits from the target, which is the same for half the target and for twice the target.
 double distance(double deviation) { return std::fabs(std::log1p(std::max(deviation, -1 + 1e-12))); }
 
 }  // namespace

@@ -34,7 +34,7 @@ struct Node {
 
   // Members by dotted path ("compressor.up"); null when there is none.
   [[nodiscard]] const Node* find(const std::string& path) const;
-  // What an option may be set to. Few options take tables (see holds_table and Field::takes_tables).
+  // Returns the value for an option. Few options take tables (see holds_table and Field::takes_tables).
   [[nodiscard]] Value value() const;
   // The string of a scalar, or null.
   [[nodiscard]] const std::string* text() const { return std::get_if<std::string>(&scalar.data); }

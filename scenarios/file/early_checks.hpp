@@ -1,5 +1,5 @@
-// What can be said about a scenario before its data are read: whether its data sets and files are there, and whether its model has the
-// constants that its rules name, those that tuning would try included. These problems are reported together with those of the file itself.
+// Checks of a scenario before its data are read: whether its data sets and files are there, and whether its model has the constants that
+// its rules name, those that tuning would try included. These problems are reported together with those of the file itself.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@
 
 namespace fl {
 
-// Where inputs are looked for; without a catalog they are not.
+// Folders searched for inputs; none without a catalog.
 struct InputSearch {
   std::filesystem::path folder{};  // of the scenario file
   const DataCatalog* catalog = nullptr;

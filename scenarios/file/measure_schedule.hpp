@@ -1,4 +1,4 @@
-// How often a scenario asks for losses, norms of messages and gradients.
+// The intervals at which a scenario asks for losses, norms of messages and gradients.
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,7 @@ inline constexpr auto kStandardMeasures = std::to_array<StandardMeasure>({
 [[nodiscard]] FL_API std::vector<MeasureColumn> columns_of_measure(const NamedPart& measure);
 // Returns the columns that the measures of evaluate.measures add to a run's rows.
 [[nodiscard]] FL_API std::vector<MeasureColumn> columns_of_measures(const std::vector<NamedPart>& measures);
-// What a measure with default options is: when it is due ("with `evaluate.every`"), what it costs, and its columns.
+// Facts about a measure with default options: when it is due ("with `evaluate.every`"), its cost, and its columns.
 struct MeasureFacts {
   std::string due, cost;
   std::vector<MeasureColumn> columns;
@@ -64,11 +64,11 @@ class MeasureSet {
   [[nodiscard]] const std::vector<MeasureColumn>& columns() const { return columns_; }
 
   [[nodiscard]] DueMeasures due(std::uint32_t round) const;
-  // Those that are due at the end alone.
+  // Returns the measures that are due at the end alone and need no messages or updates of a round.
   [[nodiscard]] DueMeasures due_at_end() const;
-  // Those that are due in each round, with the losses where `evaluated`, and with the messages where `measured`.
+  // Returns the measures that are due in each round, also those due with the losses if `evaluated` and with the messages if `measured`.
   [[nodiscard]] DueMeasures due_with(bool evaluated, bool measured) const;
-  // Those that are due at intervals of their own and need nothing of a round, with how many rounds lie between.
+  // A measure with its own interval, in rounds, that needs no messages or updates of a round. rare() returns all of them.
   struct Rare {
     DueMeasures measure;
     std::int64_t every;
@@ -83,7 +83,7 @@ class MeasureSet {
   void before_round(std::uint32_t round, std::span<const T> model);
   // Gives the row the values of these measures; row.more has a place for each of columns().
   void measure(const DueMeasures& due, const MeasureView<T>& view, RoundRow& row);
-  // Of the measures that the scenario asks for.
+  // Writes or reads the state of the measures that the scenario asks for.
   void persist(Archive& archive);
 
  private:

@@ -137,7 +137,7 @@ std::string operators_text(const OperatorNeed& need) {
   return joined(words);
 }
 
-// What a feedback goes together with among the local updates.
+// The local updates that a feedback can be combined with, and their units and vectors.
 struct SuitedWork {
   std::vector<std::string> kinds, units, vectors;  // vectors: of the first of them
 };

@@ -1,4 +1,4 @@
-// What a compressor promises and what a feedback goes together with, found by asking the parts themselves.
+// Facts about parts, such as the promise of a compressor and the needs of a feedback, found by asking the parts themselves.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace fl {
 
-// Of 1,000 parameters, 40 x 25, with the default options: "contraction, delta = 0.01; ...", "nothing" or "" where the options have no
-// usable defaults.
+// Returns the compressor's promise for 1,000 parameters, 40 x 25, with the default options: "contraction, delta = 0.01; ..." or "none".
+// Returns "" if the options have no usable defaults.
 [[nodiscard]] FL_API std::string promise_of_compressor(const std::string& name);
 
-// What it sends of 1,000 normal numbers in float32 in round 1, exactly: "positions and raw values, 435 bits"; several phases with "then".
+// Returns its message for 1,000 normal float32 numbers in round 1: "positions and raw values, 435 bits"; several phases with "then".
 [[nodiscard]] FL_API std::string message_of_compressor(const std::string& name);
 
-// The lines under a feedback's name: operators, units, local updates; and what else it asks for.
+// Returns the lines under a feedback's name: operators, units, local updates, and its other requirements.
 [[nodiscard]] FL_API std::vector<std::string> needs_of_feedback(const std::string& name);
 
 // Returns the lines under a measure's name: when it is due, what it costs, and its columns with unit and definition.

@@ -36,7 +36,7 @@ inline constexpr const char* kResultsVersionKey = "results_version";
 // write, says nothing and counts as of this build.
 [[nodiscard]] FL_API std::int64_t results_version_of(const std::string& resolved_toml);
 
-// How many runs carry which number.
+// The number of runs by their results_version.
 using ResultsVersions = std::map<std::int64_t, std::size_t>;
 
 // Removes the runs whose number is not the one that this build gives their scenario, which must not be averaged with or compared to runs of

@@ -86,24 +86,24 @@ struct StartOptions {
   std::string path;
 };
 
-// Who takes part, and what becomes of the error memory of those who do not.
+// The participation of clients, and the treatment of the error memory of those that do not take part.
 struct ParticipationSpec {
   Part part{"full", {}};  // role "participation"
   AbsentState absent = AbsentState::keep;
   double absent_decay = 0.9;  // factor per missed round, for AbsentState::decay
 };
 
-// How the clients' vectors become an estimate, and what the server does with it.
+// The rule by which the clients' vectors become the server's estimate, and the optimiser that uses it.
 struct ServerSpec {
   Part part{"sgd", {}};  // role "server_optimizer"
   Average average = Average::weighted;
-  // What becomes of the clients' running statistics of batch normalisation: they send them for the server's mean, or keep them.
+  // The treatment of the clients' running statistics of batch normalisation: clients send them for the server's mean, or keep them.
   enum class Statistics { average, local };
   std::optional<Statistics> statistics;  // unset: average, or the model has none
   [[nodiscard]] bool local_statistics() const { return statistics == Statistics::local; }
 };
 
-// How one channel is compressed.
+// The compression of one channel.
 struct CompressorSpec {
   Part part{"identity", {}};  // role "compressor"
   std::optional<Unit> unit;   // unset: what the local update sends by itself
@@ -112,7 +112,7 @@ struct CompressorSpec {
   std::vector<std::string> exclude;
 };
 
-// How the server sends its model.
+// The compression and the form of the model that the server sends.
 struct DownSpec : CompressorSpec {
   DownSends identity_sends = DownSends::changes;  // where the operator is an identity: changes or model
   [[nodiscard]] DownSends sends() const { return part.kind == "identity" ? identity_sends : DownSends::difference; }
@@ -166,7 +166,7 @@ struct Scenario {
   ServerSpec server;
   EvaluateOptions evaluate;
 
-  // How a channel is compressed upwards.
+  // Returns the compression of a channel on the uplink.
   [[nodiscard]] const CompressorSpec& compressor_up(const std::string& channel) const;
 };
 

@@ -30,7 +30,7 @@ struct Section {
 // All tables of `scenario`, in the order in which they are written; some ([compressor]) only hold other tables. The scenario must outlive
 // them and keep its address.
 [[nodiscard]] std::vector<Section> sections_of(Scenario& scenario);
-// Those of certain paths alone: describing a table costs more than reading it.
+// Returns the tables with the paths in `wanted` alone: describing a table costs more than reading it.
 [[nodiscard]] std::vector<Section> sections_of(Scenario& scenario, const std::set<std::string>& wanted);
 // The paths of all tables, in the same order.
 [[nodiscard]] std::vector<std::string> section_paths(const Scenario& scenario);

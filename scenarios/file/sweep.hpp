@@ -9,12 +9,12 @@
 //                                     partition.alpha = [0.1, 0.5]
 //
 //   [sweep.tune]                    finds the best values of keys for every combination, on seeds of its own
-//   (scenarios/file/tune_settings.hpp) match_bits_of = "label" in a table value    finds the value of an option (match_key, "threshold") at
-//   which as many bits are sent as by
-//                                               the value of that label on the same axis
+//                                   (scenarios/file/tune_settings.hpp)
+//   match_bits_of = "label"         in a table value: finds the value of an option (match_key, "threshold") at which as many bits are
+//                                   sent as by the value of that label on the same axis
 //   to_bits_of = "label"            every run goes on until it has sent the bits that the method of that label sends in the scenario's
 //                                   rounds, or to kMostRounds times these
-// What is to be found out is found by tune_cells() (scenarios/sweep/tuning.hpp); before, cells carry the values of the file.
+// tune_cells() (scenarios/sweep/tuning.hpp) sets tuned values; until then cells hold the file's.
 //
 // Cells come in order: the first axis outermost, seeds innermost.
 //

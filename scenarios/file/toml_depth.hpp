@@ -1,5 +1,5 @@
-// How deep the tables and lists of a TOML text lie in each other, found before the text is parsed: parsers and trees are recursive, and no
-// text may exhaust the stack.
+// The nesting depth of tables and lists in a TOML text, found before the text is parsed: parsers and trees are recursive, and no text may
+// exhaust the stack.
 #pragma once
 
 #include <cstddef>

@@ -29,7 +29,7 @@ struct TuneKey {
 
 inline constexpr std::size_t kMostCandidates = 10'000;  // of a method: combinations of the values of all keys
 
-// How values are found on seeds of their own. Every method gets the same values and seeds.
+// The settings with which tuning finds values on seeds of its own. Every method gets the same values and seeds.
 struct TuneSettings {
   enum class At { rounds, bits, target };
   std::int64_t seeds = 3;

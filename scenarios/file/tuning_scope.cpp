@@ -239,8 +239,8 @@ void check_end_point(const Cell& cell, const TuneTable& table, ProblemList& prob
 
 bool is_of_training_rows(const std::string& measure) { return measure == "train_loss" || measure == "f_gap"; }
 
-// What is tuned by: a loss of the training rows, or a column that the measures of every combination have. The column says which of its
-// values is the best.
+// Checks the criterion of tuning: a loss of the training rows, or a column that the measures of every combination have. The column says
+// which of its values is the best.
 void take_measure(const std::vector<Cell>& cells, TuneSettings& settings, ProblemList& problems) {
   if (is_of_training_rows(settings.measure)) return;
   for (const std::size_t i : firsts_of(cells)) {

@@ -1,4 +1,4 @@
-// What of a sweep is tuned: the keys that the parts of each combination have, and where candidates are compared.
+// Determines which keys are tuned, namely those that the parts of each combination have, and at which budget candidates are compared.
 //
 // Unless at = "rounds" is written, candidates are compared at equal uplink bits, as the report judges methods: the budget is what the
 // baseline sends in the scenario's rounds. That needs an axis of methods, a baseline in every panel, and step sizes that do not depend on

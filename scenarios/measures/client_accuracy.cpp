@@ -1,4 +1,4 @@
-// How well one model serves each client.
+// The accuracy of one model on each client's own rows.
 #include "scenarios/measures/measure.hpp"
 
 namespace fl {

@@ -1,4 +1,4 @@
-// What a round sent, all clients together.
+// The costs of a round, for all clients together.
 #include "scenarios/measures/measure.hpp"
 
 namespace fl {

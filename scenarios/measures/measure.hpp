@@ -34,8 +34,8 @@
 
 namespace fl {
 
-// Of one number per client, all clients alike. Percentiles are interpolated between order statistics: p of n values lies at place p (n -
-// 1).
+// Statistics of one number per client, equally weighted. Percentiles are interpolated between order statistics: p of n values lies at place
+// p (n - 1).
 struct Spread {
   double mean = 0, p10 = 0, p50 = 0, p90 = 0, smallest = 0, deviation = 0;  // deviation: root of the mean squared distance from the mean
 };
@@ -61,7 +61,7 @@ class ModelEvaluation {
   virtual ~ModelEvaluation() = default;
   // f(x), the regulariser included.
   [[nodiscard]] virtual double train_loss(std::span<const T> x) = 0;
-  // Mean loss and accuracy on the test set, of the training set where there is no test set.
+  // Returns mean loss and accuracy on the test set, or on the training set if there is no test set.
   [[nodiscard]] virtual Accuracy test(std::span<const T> x) = 0;
   [[nodiscard]] virtual GradientStatistics gradient(std::span<const T> x) = 0;
   // Accuracy on each client's own rows, with the statistics that stay with the clients.
@@ -71,7 +71,7 @@ class ModelEvaluation {
   [[nodiscard]] virtual std::vector<double> mean_memory() = 0;
 };
 
-// What a round sent, all clients together.
+// The costs of a round, for all clients together.
 struct RoundCosts {
   std::uint64_t clients = 0, elements_up = 0, bits_up = 0, bits_down = 0, refused = 0;
   double bits_up_published = 0, bits_up_entropy = 0, residual_age = 0;
@@ -140,7 +140,7 @@ class FL_API MeasureRow {
 // round too.
 enum class MeasureTimes { each_round, evaluations, messages, start, end };
 
-// What a measure needs beside what is there anyway. The run provides it in rounds in which the measure is due.
+// The inputs that a measure needs beyond those that every run has. The run provides them in rounds in which the measure is due.
 struct MeasureCost {
   bool rows = false;       // passes over all rows (losses)
   bool gradients = false;  // gradients of all rows
@@ -155,7 +155,7 @@ template <class T>
 class Measure {
  public:
   virtual ~Measure() = default;
-  // The same ones whenever it is asked.
+  // Returns the same columns at every call.
   [[nodiscard]] virtual std::vector<MeasureColumn> columns() const = 0;
   [[nodiscard]] virtual MeasureTimes when() const { return MeasureTimes::evaluations; }
   [[nodiscard]] virtual MeasureCost cost() const { return {}; }

@@ -17,7 +17,7 @@ namespace fl {
 
 inline constexpr std::size_t kRankingNegatives = 99, kRankingDepth = 10;
 
-// Of the ranks, 1 = first.
+// Returns the ranking quality for these ranks, 1 = first.
 [[nodiscard]] FL_API RankingQuality quality_of(std::span<const std::size_t> ranks);
 
 // Each test row's item among 99 others that its user has met neither in the training nor in the test set (all of them when there are
@@ -39,7 +39,7 @@ class RankingTask {
   std::vector<std::size_t> begin_;  // [test rows + 1]
 };
 
-// Of updates d_i with weights p_i that sum to 1, d = sum p_i d_i.
+// Statistics of updates d_i with weights p_i that sum to 1, where d = sum p_i d_i.
 struct UpdateStatistics {
   double dissimilarity = 0;  // sum p_i |d_i|^2 / |d|^2
   double variance = 0;       // sum p_i |d_i - d|^2

@@ -1,4 +1,4 @@
-// How long the model is, how far the last round moved it, and the length of its way so far.
+// The norm of the model, the distance by which the last round moved it, and the length of its path so far.
 #include <cmath>
 
 #include "scenarios/measures/measure.hpp"

@@ -1,4 +1,4 @@
-// How large the cohort's updates are, entry by entry: the sums of absolute values that decide how much a fixed threshold sends.
+// The sizes of the cohort's updates, entry by entry: the sums of absolute values, which decide how much a fixed threshold sends.
 //
 // With error feedback a threshold t sends an entry of constant size a once in t/a rounds, so that a client sends |u|_1 / t entries a round.
 #include <cmath>

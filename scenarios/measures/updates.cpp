@@ -1,4 +1,4 @@
-// How unlike the cohort's updates are, and how far its models drift apart.
+// The dissimilarity of the cohort's updates, and the drift of its models.
 #include "scenarios/measures/measure.hpp"
 #include "scenarios/measures/measure_statistics.hpp"
 

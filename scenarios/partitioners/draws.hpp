@@ -1,4 +1,4 @@
-// What partitioners share: even cuts, checks of the request, and Dirichlet draws.
+// Functions that partitioners share: even cuts, checks of the request, and Dirichlet draws.
 //
 // m rows over n clients that do not divide: the first m mod n clients get one row more. Shards list their rows in ascending order.
 #pragma once

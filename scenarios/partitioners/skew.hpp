@@ -1,4 +1,4 @@
-// How unequal a split is: its label skew and its sizes, as the results record them.
+// The inequality of a split: its label skew and its sizes, as the results record them.
 //
 //   EMD of client i      = sum_c |q_ic - p_c|      q_i its class frequencies, p those of all rows; in [0, 2]
 //   entropy of client i  = -sum_c q_ic log2 q_ic   bits; log2 C when all classes are even

@@ -8,7 +8,7 @@ namespace fl {
 
 namespace {
 
-// Sets what the part has of these settings, and marks them as known.
+// Applies those of the settings that are options of the part, and marks them as known.
 void set_part(const PartName& part, const std::vector<Setting>& settings, std::vector<bool>& is_known, std::vector<std::string>& names,
               ProblemList& problems) {
   Options options = Registry::instance().default_options(part.role, part.name);

@@ -125,7 +125,7 @@ class Child {
     ::kill(-process_, SIGKILL);
     if (!status_) ::waitpid(process_, nullptr, 0);
   }
-  // How it ended, once it has.
+  // Returns how the process ended; nothing while it runs.
   [[nodiscard]] std::optional<int> ended() {
     int status = 0;
     if (!status_ && ::waitpid(process_, &status, WNOHANG) == process_) status_ = status;

@@ -13,7 +13,7 @@
 
 namespace fl {
 
-// How long a plug-in may take: 20 s, or the number in the environment variable FEDBITS_PLUGIN_SECONDS. Throws ConfigError for another text.
+// Returns the time limit of a plug-in: 20 s, or the number in the variable FEDBITS_PLUGIN_SECONDS. Throws ConfigError for another text.
 [[nodiscard]] FL_API std::chrono::milliseconds plugin_time();
 
 // Throws ConfigError with the reason when the plug-in cannot be loaded, throws, crashes, ends the process or takes longer.

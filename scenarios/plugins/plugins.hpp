@@ -36,7 +36,7 @@ struct Plugin {
 // Every part that a scenario names.
 [[nodiscard]] FL_API std::vector<PartName> parts_of(const Scenario& scenario);
 
-// Those of the plug-ins that bring a part of the scenario, as its results record them.
+// Returns the plug-ins that bring a part of the scenario, as its results record them.
 [[nodiscard]] FL_API std::vector<PluginUse> plugins_used(const Scenario& scenario, const std::vector<Plugin>& plugins);
 
 }  // namespace fl

@@ -1,4 +1,4 @@
-// What is said about step sizes that come from theorems: learning_rate = "theory" or "tight".
+// The sentences about step sizes that come from theorems: learning_rate = "theory" or "tight".
 #pragma once
 
 #include <string>

@@ -21,7 +21,7 @@ struct CellNeed {
   bool is_absolute = false, is_contraction = false;             // what the operators of the clients promise
 };
 
-// What cells say of a study: its data, and where its step sizes come from.
+// Facts about a study that its cells report: its data, and the theorems of its step sizes.
 struct FL_API StudyFacts {
   std::size_t num_dropped_rows = 0, num_dropped_test_rows = 0;  // the most of all cells
   std::vector<std::string> data{};                              // the sizes of the data sets in words, each once

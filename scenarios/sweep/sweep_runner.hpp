@@ -23,7 +23,7 @@ struct SweepShard {
   [[nodiscard]] bool holds(const Cell& cell) const { return cell.hash % count == index - 1; }
 };
 
-// What a worker is. A process of its own loses only its run when it dies, but a program that has threads cannot fork.
+// The kind of a worker. A process of its own loses only its run when it dies, but a program that has threads cannot fork.
 enum class Workers { processes, threads };
 
 struct SweepSettings {

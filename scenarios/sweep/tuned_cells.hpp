@@ -1,4 +1,4 @@
-// What tuning asks of the cells of a study.
+// Questions of tuning about the cells of a study: targets, references, settings, and the values that a cell takes.
 #pragma once
 
 #include <set>

@@ -70,7 +70,7 @@ __global__ void find_entries(const SentMessage<T>* message, std::size_t num_mess
   }
 }
 
-// What the clients of a group bring to a part.
+// The entries that the clients of a group add to a part.
 template <class T>
 struct ListGroup {
   const std::uint32_t* index[kSumGroup];  // of the first entry

@@ -1,4 +1,4 @@
-// Who takes part is read from a file: CSV, lines "round,client" in any order, rounds from 1, clients from 0; a first line that
+// Participation is read from a file: CSV, lines "round,client" in any order, rounds from 1, clients from 0; a first line that
 // begins with a letter is a header and is skipped.
 //
 // A round that the file does not name has no client and is skipped. Weights are normalised: w_i over their sum in the cohort; a trace has

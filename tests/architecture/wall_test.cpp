@@ -37,7 +37,7 @@ std::string row_of(ClientState<T>& state, const std::string& slot, std::uint32_t
   return is_zero ? "" : std::string(reinterpret_cast<const char*>(row.data()), row.size_bytes());
 }
 
-// The model without the statistics that stay with the clients: what the server has there is their mean, which measures alone read.
+// Returns the model without the statistics that stay with the clients: the server holds their mean there, which measures alone read.
 template <class T>
 std::vector<T> weights_of(std::span<const T> model, const RunSettings& run) {
   std::vector<T> weights(model.begin(), model.end());
@@ -187,7 +187,7 @@ TEST_F(WallOfFiles, SkippedRoundsPassOnBothSides) {
   }
 }
 
-// One client's message is not finite in any round: it sends nothing, keeps what it has, and the others share its weight.
+// One client's message is not finite in any round: it sends nothing, keeps its state, and the others share its weight.
 TEST_F(WallOfFiles, RefusedMessagesCountOnNeitherSide) {
   for (const test::Overflowing& study : test::overflowing()) {
     write("rows", test::rows_of(study));

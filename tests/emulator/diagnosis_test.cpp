@@ -86,7 +86,7 @@ TEST_P(LateStreams, AnUploadMayBeLargerThanTheRing) {
   EXPECT_EQ(found, expected);
 }
 
-// What the copies of the CUDA runtime alone would do: the upload ring is there because of it.
+// Copies of the CUDA runtime, without the upload ring, read pageable memory late: the ring is there because of it.
 TEST(Emulator, ALateStreamReadsPageableMemoryLate) {
   constexpr std::uint32_t kBefore = 3, kAfter = 7;
   int late = 0;

@@ -48,7 +48,7 @@ TEST_P(GpuMemory, IsNeverMoreThanTheCardHas) {
   EXPECT_NO_THROW(Buffer<std::byte>((GetParam() == Device::cuda ? 100 : 80) * kMega, GetParam()));
 }
 
-// Four fifths of what the card has free beside plain memory, and not a byte more, in whatever pieces it is asked for.
+// Managed memory takes up to four fifths of the card's free bytes beside plain memory, and not a byte more, in pieces of any size.
 TEST(GpuManagedMemory, IsNeverMoreThanFourFifthsOfWhatIsFree) {
   (void)free_bytes_of(Device::cuda);  // gives chunks back
   const cuda::MemoryUse before = cuda::memory_use();

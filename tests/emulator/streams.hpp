@@ -16,7 +16,7 @@ void set_late(std::optional<std::uint64_t> seed);
 
 struct Stream;
 [[nodiscard]] void* create_stream();
-// Does what the stream still has to do.
+// Does the remaining work of the stream first.
 void destroy_stream(void* stream);
 
 // Gives work to a stream (null: the default one), or to the recording of this thread.

@@ -14,7 +14,7 @@
 namespace fl {
 namespace {
 
-// Returns what a call says that has to throw DeviceError.
+// Returns the text of the DeviceError that a call has to throw.
 template <class Call>
 std::string refusal_without_cuda(const Call& call) {
   try {

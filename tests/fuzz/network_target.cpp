@@ -1,4 +1,4 @@
-// What a server reads from its peers.
+// Fuzz targets for the data that a server reads from its peers.
 //
 // net_frames   A stream of bytes, in pieces of the size that the first byte states, with the limits that the second one chooses. Frames are
 //              read until one is refused or the stream ends. Memory stays within a multiple of the bytes that arrived, and a frame that

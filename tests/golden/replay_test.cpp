@@ -27,7 +27,7 @@ constexpr std::size_t kBatch = 10;
 template <class T>
 using Rows = std::vector<std::vector<T>>;  // [N,P]
 
-// One client's message, as its receiver reads it, and what the client had when it wrote it.
+// One client's message, as its receiver reads it, and the client's data when it wrote the message.
 template <class T>
 struct Arrived {
   const ClientRound<T>& round;

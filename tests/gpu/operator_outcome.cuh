@@ -1,4 +1,4 @@
-// What an operator makes of a block of clients on one device, for tests that compare devices.
+// The results of an operator for a block of clients on one device, for tests that compare devices.
 //
 // Memory of a device is kept from case to case (Room), because a driver takes longer to allocate it than most cases take to compute.
 // Before a case all of it holds a byte that is another one on the GPU than on the CPU, so that entries which no kernel writes differ, and a

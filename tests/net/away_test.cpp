@@ -24,7 +24,7 @@ class ServerIsGone : public std::runtime_error {
   ServerIsGone() : std::runtime_error("the server stops here") {}
 };
 
-// What happens to the peer of clients 3-6: its connection ends before Close of the saved round, and it is back when the server goes on.
+// The faults of the peer of clients 3-6: its connection ends before Close of the saved round, and it is back when the server goes on.
 class Away {
  public:
   Fault fault(const net::wire::Header& header) {

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kScenarioRounds = 14;  // of test::text_of()
 
-// What happens to a run over the network.
+// The interruptions of a run over the network, and its settings.
 struct Trouble {
   std::vector<std::uint64_t> server_stops_after{};  // rounds in which the server stops and goes on from its last checkpoint
   std::uint64_t peers_stop_every = 0;               // rounds of a peer after which another process takes its place; 0 = never

@@ -1,5 +1,5 @@
 // Tests what a server does with false numbers that a peer states beside its messages: norms, sums of losses and squared distances that are
-// infinite, not a number, too large, negative, or that contradict what the peer has sent. Its messages are right and count.
+// infinite, not a number, too large, negative, or that contradict the peer's messages. Its messages are right and count.
 #include <gtest/gtest.h>
 
 #include <cmath>

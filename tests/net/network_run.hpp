@@ -40,7 +40,7 @@ struct NetworkRun {
   std::uint32_t num_connections = 0;  // of all peers
 };
 
-// What carries the bytes of a run; plain TCP where nothing is stated.
+// The transports that carry the bytes of a run; plain TCP unless they are stated.
 struct NetworkTransports {
   std::shared_ptr<net::Transport> server{};
   std::function<std::shared_ptr<net::Transport>(std::uint32_t first_client)> peer{};

@@ -21,7 +21,7 @@
 
 namespace fl::test {
 
-// What a peer does with a frame of the server.
+// The fault of a peer at a frame of the server.
 enum class Fault {
   none,
   cut_before,   // the connection ends, and the frame is lost

@@ -82,7 +82,7 @@ net::StudyStatus studied() {
 
 class StatusPage : public test::BinaryTest {
  protected:
-  // What is served: a state, and a script that the page runs behind its own.
+  // Serves a state, and a script that the page runs behind its own.
   void serve(const std::string& json, const std::string& cells, const std::string& script) {
     net::StatusRoutes routes = net::page_routes();
     std::string html = routes.at("/").body();

@@ -23,13 +23,13 @@ using testing::Not;
 
 constexpr const char* kSecret = "31415926";  // in the file that no server may read
 
-// What a server states of the rows.
+// The hashes that a server states of the rows.
 struct Stated {
   std::uint64_t split = 0;
   std::vector<std::uint64_t> rows{};
 };
 
-// What a peer has sent, and how it ended.
+// The frames that a peer has sent, and the way in which it ended.
 struct Heard {
   std::vector<net::Frame> frames{};
   std::string goodbye{};  // its reason

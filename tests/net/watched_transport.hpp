@@ -32,7 +32,7 @@ struct WireTally {
   }
 };
 
-// What passes between a server and its peers. `on_frame_up` is called for each whole frame of a peer, on the server's thread of
+// The traffic between a server and its peers. `on_frame_up` is called for each whole frame of a peer, on the server's thread of
 // connections.
 struct WireLog {
   std::mutex mutex;

@@ -80,7 +80,7 @@ Settings other_values(const Field& field) {
   return values;
 }
 
-// Returns what may have to stand around a key of a part for it to act: nothing, one choice or switch of the part's other options, or
+// Returns candidates for the settings with which a key of a part shows an effect: none, one choice or switch of its other options, or
 // another problem. The first that shows an effect counts.
 std::vector<Settings> surroundings(const Key& key, const std::vector<Field>& fields) {
   std::vector<Settings> all = {{}};

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 // A scenario with one part of each role, so that sections can be asked for their keys.
 struct WordSchema {
-  // Returns the field of a key, those of all parts of the section's role included; none where there is no such key.
+  // Returns the field of a key, also a key of any part of the section's role; nothing if there is no such key.
   static std::optional<Field> field(const std::string& table, const std::string& key) {
     Scenario scenario;
     for (Section& section : sections_of(scenario)) {

@@ -250,7 +250,7 @@ TEST(TheoryStepSize, SharedErrorsDoNotAverageOut) {
   for (const std::string kind : {"none", "diana", "marina"}) EXPECT_EQ(step_of(kind, together), step_of(kind, alone)) << kind;
 }
 
-// Of entries that four equal clients deal out, omega = 3, the mean has the error of 1 in place of 3/4.
+// For entries that four equal clients deal out, omega = 3, the mean has the error of 1 in place of 3/4.
 TEST(TheoryStepSize, DealtErrorsAverageOutToOne) {
   Contract dealt = promising({}, {}, 3);
   dealt.errors_are_dealt = true;

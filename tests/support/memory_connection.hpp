@@ -52,7 +52,7 @@ class MemoryConnection final : public net::Connection {
   net::Identity identity_;
 };
 
-// Runs a coroutine to its end and returns what it has thrown, or null.
+// Runs a coroutine to its end and returns its exception, or null.
 inline std::exception_ptr run_to_end(boost::asio::io_context& io, boost::asio::awaitable<void> coroutine) {
   std::exception_ptr thrown;
   boost::asio::co_spawn(io, std::move(coroutine), [&thrown](std::exception_ptr error) { thrown = error; });

@@ -1,4 +1,4 @@
-// How a sparsifier on the CPU turns marked elements of a tile into entries of a message and into the client's new state.
+// The last step of sparsifiers on the CPU: marked elements of a tile become entries of a message and the client's new state.
 #pragma once
 
 #include <cstddef>

@@ -104,7 +104,7 @@ void orthogonalize(const Exec& exec, T* A, std::size_t n, std::size_t r) {
   const DoubleColumns Q{frame.take<double>(n * r), n, r};
   for (std::size_t j = 0; j < r; ++j)
     for (std::size_t i = 0; i < n; ++i) Q[j][i] = static_cast<double>(A[i * r + j]);
-  // What is left of a dependent column is rounding: of the input, carried through n additions.
+  // A dependent column leaves only rounding errors: those of the input, carried through n additions.
   const double tolerance = 8 * static_cast<double>(std::numeric_limits<T>::epsilon()) * std::sqrt(static_cast<double>(n));
   for (std::size_t j = 0; j < r; ++j) {
     double* q = Q[j];

@@ -34,8 +34,8 @@ namespace fl::cpu {
 inline constexpr std::size_t kTile = kReduceTile;
 inline constexpr std::size_t kLanes = kReduceLanes;
 
-// What is prefetched while a tile is evaluated, this many elements ahead: the tile that follows is then on its way while the operator is
-// busy with this one. Further ahead it takes longer again.
+// The prefetch distance while a tile is evaluated, in elements: the tile that follows is then on its way while the operator is busy with
+// this one. A larger distance takes longer again.
 inline constexpr std::size_t kPrefetched = 512;
 
 // p[j] = c[0] v[0][j] + c[1] v[1][j] + .., a cache line at a time. `p` may be one of the terms.

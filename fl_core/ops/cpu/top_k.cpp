@@ -18,7 +18,7 @@ constexpr std::size_t kSampleCluster = 16;    // neighbours sampled together: on
 constexpr std::size_t kMaxClusters = 4096;
 constexpr double kMaxSampledRatio = 0.25;  // k/n; above it candidates are most of the vector
 
-// What one segment of one client needs.
+// The selection of the k largest elements in one segment of one client.
 template <class T>
 class SegmentTopK {
  public:

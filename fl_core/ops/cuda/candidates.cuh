@@ -17,7 +17,7 @@
 
 namespace fl::cuda {
 
-// What became of one segment of one client.
+// The outcome of listing candidates in one segment of one client.
 enum class Way : std::uint32_t {
   not_listed,  // is small, or k is 0 or not small: the input is not evaluated yet
   candidates,  // is chosen from the list
@@ -55,8 +55,8 @@ struct Sample {
 template <class T>
 using MagnitudeKey = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 
-// What is chosen of the listed segments, on the device. A tile's candidates lie behind each other, ascending; it keeps those above the k-th
-// key and the first `quota` of those equal to it.
+// The choice among the candidates of listed segments, on the device. A tile's candidates lie behind each other, ascending; the tile keeps
+// those above the k-th key and the first `quota` of those equal to it.
 template <class T>
 struct Chosen {
   const Found* found = nullptr;                                              // [K,S], or null where nothing is listed

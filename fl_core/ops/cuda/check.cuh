@@ -34,8 +34,8 @@ FL_API void check(cudaError_t status, const char* expression, const char* file, 
 inline constexpr int kBlockThreads = 256;
 inline constexpr unsigned kWarp = 32, kAllLanes = 0xFFFFFFFFu;
 
-// How a kernel is started: Launch(exec, "name", blocks)(kernel<T>, arguments...). Kernels stride over their work, so that any number of
-// pieces may be asked for; none starts nothing. with_shared(bytes) gives every block memory that it finds with FL_SHARED_MEMORY;
+// The launch of a kernel: Launch(exec, "name", blocks)(kernel<T>, arguments...). Kernels stride over their work, so that any number of
+// blocks is allowed; with 0 blocks nothing starts. with_shared(bytes) gives every block memory that it finds with FL_SHARED_MEMORY;
 // `declared` is how much the kernel declares itself, at most.
 class Launch {
  public:

@@ -1,4 +1,4 @@
-// What the environment asks of the GPU engine so that faults show which usual conditions hide. Results do not depend on any of it.
+// Environment variables with which the GPU engine shows faults that usual conditions hide. Results do not depend on any of them.
 //
 //   FEDBITS_CUDA_POOL=off     every block of GPU memory is an allocation of its own, of exactly its size, and scratch memory is neither
 //                             zeroed nor used again: memcheck then sees accesses beyond a block, initcheck reads of what nobody wrote

@@ -28,7 +28,7 @@ __global__ void evaluate_tiles(Affine<T> input, StateWrite<T> state, ScopePlan p
   }
 }
 
-// What a factor belongs to.
+// The scope of a factor: there is one per segment, or one per entry.
 enum class FactorOf { segment, entry };
 
 // One thread per entry; `largest` entries of each client are asked for, num_sent[k] exist. factor: [num_segments] or [K, largest]

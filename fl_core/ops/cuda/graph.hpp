@@ -29,7 +29,7 @@ class FL_API RepeatedWork {
   // `work` only gives kernels, and copies within the GPU, to exec.stream. What cannot be recorded is done as it is.
   void run(const Exec& exec, std::span<const std::uint64_t> key, const std::function<void()>& work);
 
-  // How often run() has repeated what was recorded.
+  // Returns how often run() has repeated recorded work.
   [[nodiscard]] std::uint64_t repeats() const { return repeats_; }
 
  private:

@@ -34,7 +34,7 @@ struct RowsOf {
   FL_HD void operator()(std::size_t k, std::size_t i, T x) const { at(k, i) = x; }
 };
 
-// What a block holds of a row: `columns` neighbours in each of several places that are `stride` apart; or several rows that are shorter.
+// The part of a row in a block: `columns` neighbours in each of several places that are `stride` apart; or several rows that are shorter.
 struct HeldPart {
   std::size_t n, stride, columns;
   unsigned log_n, log_columns;

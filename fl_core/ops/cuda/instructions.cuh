@@ -15,7 +15,7 @@ using emulator::copy_async, emulator::end_copies, emulator::wait_for_copies, emu
 
 namespace fl::cuda {
 
-// Starts to copy a number to shared memory, or zero if it is not there; `from` is then not read. A thread sees what it has copied after
+// Starts to copy a number to shared memory, or zero if it is not there; `from` is then not read. A thread sees its own copies after
 // wait_for_copies(), others after the block has synchronised as well.
 template <class T>
 __device__ __forceinline__ void copy_async(T* to, const T* from, bool is_there) {

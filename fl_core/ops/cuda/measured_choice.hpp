@@ -35,7 +35,7 @@ class FL_API MeasuredChoice {
   explicit MeasuredChoice(std::size_t ways, std::optional<std::size_t> forced = diagnosis().way);
   [[nodiscard]] std::size_t way() const { return is_made() ? chosen_ : turn_ / (kRepeats + 1); }
   [[nodiscard]] bool is_made() const { return turn_ >= best_.size() * (kRepeats + 1); }
-  // What way() took for one unit of the work; ignored once the choice is made.
+  // Notes the seconds that way() took for one unit of the work; ignored once the choice is made.
   void took(double seconds_per_unit);
 
  private:
@@ -49,7 +49,7 @@ class FL_API MeasuredChoice {
 FL_API std::size_t fastest_way(const Exec& exec, const std::string& work, std::span<const char* const> ways,
                                const std::function<void(std::size_t way)>& do_it);
 
-// What fastest_way has chosen so far: work, way, and how many times faster than the slowest, one a line.
+// Returns the choices of fastest_way so far, one a line: the work, the way, and how many times as fast as the slowest way it is.
 [[nodiscard]] FL_API std::vector<std::string> measured_choices();
 
 }  // namespace fl::cuda

@@ -59,8 +59,8 @@ std::size_t cache_bytes_of_device() {
 
 namespace {
 
-// What this process has of the GPU's memory, and the host's memory that it has pinned. Managed memory counts whole, wherever its pages
-// are: the driver would grant more of it than the GPU has, and may then come to a stop. Chunks of pools count, used or not.
+// The GPU's memory that this process holds, and the host's memory that it has pinned. Managed memory counts in full, wherever its pages
+// are: the driver would grant more of it than the GPU has, and could then stop responding. Chunks of pools count, used or not.
 class Memory {
  public:
   static Memory& instance() {
@@ -114,7 +114,7 @@ class Memory {
     if (const Pool::MemoryBlock found = own.take(bytes); found.memory != nullptr) return found;
     const std::size_t room = kind == Device::pinned ? Pool::kLargestChunk : left(kind);
     if (own.next_chunk(bytes, room) > room) {
-      // Rather wait for what was given back than ask the driver for what it does not have.
+      // Wait for pending frees: the driver has too little memory.
       own.settle();
       if (const Pool::MemoryBlock found = own.take(bytes); found.memory != nullptr) return found;
     }
@@ -127,14 +127,14 @@ class Memory {
     return kind == Device::cuda ? use_.device_bytes : kind == Device::managed ? use_.managed_bytes : use_.pinned_bytes;
   }
 
-  // Bytes of the card that are not ours to take: what others have, and a reserve for the context. The former is known for certain only
-  // while none of ours is managed: such pages may be the host's at the moment, and seem free.
+  // Returns the bytes of the card that this process cannot take: those of others, and a reserve for the context. The former are known for
+  // certain only while this process has no managed memory, whose pages may be on the host at the moment and seem free.
   [[nodiscard]] std::size_t beside(std::size_t free, std::size_t total) {
     const std::size_t used = total - free, theirs = used - std::min<std::size_t>(used, use_.on_gpu());
     others_ = use_.managed_bytes == 0 ? theirs : std::max(others_, theirs);
     return others_ + std::min(total / kReserveShare, kMostReserve);
   }
-  // What the card has free for managed memory, with all of ours that there is.
+  // Returns the bytes of the card that are free for managed memory, including the managed memory of this process.
   [[nodiscard]] std::size_t free_for_managed() {
     std::size_t free = 0, total = 0;
     FL_CUDA_CHECK(cudaMemGetInfo(&free, &total));

@@ -1,5 +1,5 @@
-// What kernels need to know about a operation's arguments, in device memory: the segments of a scope cut into tiles, and where each
-// client's message lies.
+// The description of an operation's arguments for kernels, in device memory: the segments of a scope cut into tiles, and the place of each
+// client's message.
 //
 // A tile is kReduceTile elements of one segment, counted from the segment's first one; a piece of work of most kernels is one tile of one
 // client: work = k * num_tiles + tile. Tiles are found from their segments, so that nothing as long as the vector is copied.

@@ -21,7 +21,7 @@ namespace fl::cuda {
 namespace {
 
 constexpr std::size_t kMostMarks = 8;    // what is given back meanwhile waits for one of them to be passed
-constexpr std::size_t kShareOfRoom = 8;  // a chunk takes one part in so many of what is left
+constexpr std::size_t kShareOfRoom = 8;  // a chunk takes at most one part in kShareOfRoom of the free memory, unless a block needs more
 
 #if defined(FL_POOL_POISONS)
 constexpr std::size_t kBetweenBlocks = 16;  // bytes that belong to nobody

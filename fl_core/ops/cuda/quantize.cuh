@@ -46,7 +46,7 @@ __device__ inline void store_levels(std::byte* to, LevelWidth width, const std::
   }
 }
 
-// What the quantiser is given: its segment's scales as the receiver has them, or parameters [K,S,m] of the sender alone.
+// The numbers that a quantiser receives: its segment's scales as the receiver has them, or parameters [K,S,m] of the sender alone.
 template <class T, class Quantizer>
 struct OwnScales {
   FL_HD auto operator()(const LevelFormat& format, const T* scale, std::size_t /*piece*/) const {

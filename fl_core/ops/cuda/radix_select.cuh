@@ -34,7 +34,7 @@ template <class K>
   return {kTop, kTop - (count - 1) * kDigitBits};
 }
 
-// What a block needs in shared memory.
+// The shared memory of a block.
 struct RadixRoom {
   static constexpr unsigned kDigits = 1u << kDigitBits, kCopies = 4;
   unsigned count[kCopies][kDigits];

@@ -18,7 +18,7 @@ static_assert(kAhead * kBlockThreads == kReduceTile && kMarkWords == 2 * kWarp &
 template <class T>
 constexpr T kSmallest = std::numeric_limits<T>::denorm_min();
 
-// What a round of corrections has found, of any client and segment.
+// The findings of a round of corrections, for all clients and segments together.
 struct RoundFlags {
   std::uint32_t moved;      // a threshold was corrected
   std::uint32_t too_small;  // one lets zeros through; stays from round to round

@@ -1,4 +1,4 @@
-// What reaches a threshold of its client and segment, the thresholds being corrected until about the wanted number does.
+// The elements that reach a threshold of their client and segment. Thresholds are corrected until about the wanted number reach them.
 //
 //   at most `rounds` times: n = #{|p_j| >= t};   n > (1 + tolerance) wanted: t <- (1 + tolerance) t;
 //   n < (1 - tolerance) wanted: t <- (1 - tolerance) t;   else the segment has come to its end

@@ -48,7 +48,7 @@ void UploadRing::copy_piece(void* to, const void* from, std::size_t bytes, cudaS
 std::byte* UploadRing::room_for(std::size_t bytes) {
   if (under_way_.size() >= kMostPieces) wait_for_oldest();
   if (next_ + bytes > kBytes) {
-    // What lies between here and the end stays unused in this turn; copies that read it are older than those at the beginning.
+    // The bytes between here and the end stay unused in this turn; copies that read them are older than those at the beginning.
     while (!under_way_.empty() && under_way_.front().begin >= next_) wait_for_oldest();
     next_ = 0;
   }

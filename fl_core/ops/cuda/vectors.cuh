@@ -48,7 +48,7 @@ __global__ void add_in_order(const T* x, std::size_t n, double* sum) {
   }
 }
 
-// What is done with c_j, in the order in which payload_ops does it.
+// Functors that put, add or clear an entry c_j, with the operations of payload_ops in the same order.
 template <class T>
 struct PutEntry {
   T* out;

@@ -21,7 +21,7 @@ struct FetchOptions {
   std::string from = {};              // "" = the publisher, else an address below which the publisher's file names are found
 };
 
-// What is told while it goes on.
+// Callbacks for the progress of the downloads.
 struct FetchListener {
   std::function<void(const std::string& url)> begin = [](const std::string&) {};
   DownloadProgress progress = [](std::uint64_t, std::uint64_t) {};

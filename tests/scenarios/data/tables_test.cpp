@@ -120,7 +120,7 @@ class Npy : public test::DataFolderTest {
   }
 };
 
-// What numpy.save writes of pandas' to_numpy(), of masks and of small integers.
+// The files are as numpy.save writes them for pandas' to_numpy(), for masks and for small integers.
 TEST_F(Npy, ReadsFortranOrderAndEveryType) {
   write_set();
   write("set/features.npy", npy<float>("<f4", "(3, 2)", {1, 3, 5, 2, 4, 6}, "True"));
