@@ -36,6 +36,7 @@ reason_not_to_run() {
 short_form() {
   local settings=(rounds=3 sweep.seeds=2)
   case "$1" in
+    study.toml) settings=(rounds=3 sweep.seeds=4) ;; # enough runs for every shard to have some
     *compressor-gallery.toml) settings=(rounds=2 sweep.seeds=1 sweep.tune.seeds=1) ;;
     *a9a-heterogeneity.toml) settings=(rounds=40 sweep.seeds=1 sweep.tune.seeds=1 data.rows=1000) ;;
     *heterogeneity-study.toml) settings=(rounds=25 sweep.seeds=1 sweep.tune.seeds=1 evaluate.every=1 data.rows=500 partition.clients=10 'model.hidden=[16]') ;;
