@@ -4,7 +4,7 @@
     python3 bench/torch_hooks.py loopback                     both processes on this machine's loopback
     sudo python3 bench/torch_hooks.py 100mbit 1gbit           each in a network namespace, joined by a link of this rate (Linux, needs ip and tc)
 
-It needs fedbits and PyTorch, and prints a table as docs/benchmarks.md has it. All ways train a model of their own in the same two processes and take
+It needs fedbits and PyTorch, and prints a table as bench/results/python.md has it. All ways train a model of their own in the same two processes and take
 turns step by step, so that what else the machine does meets them alike; each number is the median of the steps after the first two, in which
 DistributedDataParallel forms its buckets and PowerSGD of PyTorch sends everything. Every process has one thread. Rates are those of tbf, of both
 directions each.

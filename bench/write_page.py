@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures ours beside NumPy, SciPy, Numba, PyTorch and JAX, and writes the tables of docs/benchmarks.md.
+"""Measures ours beside NumPy, SciPy, Numba, PyTorch and JAX, and writes the tables of bench/results/.
 
     FEDBITS_DATA=DIR bench/write_page.py build/bench                    makes build/bench-venv with the packages of PyPI, measures, writes
     FEDBITS_DATA=DIR bench/write_page.py build/bench --python PYTHON    with an interpreter that has them
@@ -9,7 +9,8 @@
 It takes about an hour, wants a quiet machine, and is part of no test: PyTorch brings 5 GB of packages along. --cores names two cores; rounds on two
 threads use both, everything else the first one. --only runs one script.
 The rows are one JSON object per line, in build/bench-rows.jsonl unless --rows says otherwise. Tables whose rows are missing stay as they are.
-A level restricts the libraries to its instructions, each through the variable that it reads, and has tables of its own on the page.
+A level restricts the libraries to its instructions, each through the variable that it reads, and has tables of its own. A table is written between
+two lines that name its place; the page of the folder that has them is found.
 """
 import argparse
 import functools
@@ -108,21 +109,25 @@ def table_text(lines):
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in [head, ["---"] * len(head), *body])
 
 
-def write(page, rows, level):
-    text = page.read_text()
+def page_of(place, folder):
+    """Returns the page of a folder that has the lines around a table, and its text before, between and after them."""
+    begin, end = f"<!-- measured: {place} -->", "<!-- end -->"
+    for page in sorted(folder.glob("*.md")):
+        before, mark, rest = page.read_text().partition(begin)
+        _, closing, after = rest.partition(end)
+        if mark and closing:
+            return page, before + begin, end + after
+    sys.exit(f"{folder}: has no place for the table '{place}': two lines, {begin} and {end}")
+
+
+def write(folder, rows, level):
     about = next((row["text"] for row in reversed(rows) if row["table"] == "about"), "")
     for name, make in (LEVEL_TABLES[level] if level else TABLES).items():
         own = [row for row in rows if row["table"] == name]
         if not own:
             continue
-        place = f"{name} {level}" if level else name
-        begin, end = f"<!-- measured: {place} -->", "<!-- end -->"
-        before, mark, rest = text.partition(begin)
-        _, closing, after = rest.partition(end)
-        if not mark or not closing:
-            sys.exit(f"{page}: has no place for the table '{place}': two lines, {begin} and {end}")
-        text = f"{before}{begin}\n{about}\n\n{table_text(list(make(own)))}\n{end}{after}"
-    page.write_text(text)
+        page, before, after = page_of(f"{name} {level}" if level else name, folder)
+        page.write_text(f"{before}\n{about}\n\n{table_text(list(make(own)))}\n{after}")
 
 
 def environment(arguments):
@@ -172,7 +177,7 @@ def main():
     parser.add_argument("bench", nargs="?", type=pathlib.Path, help="the folder of our benchmarks")
     parser.add_argument("--python", help="an interpreter with " + ", ".join(PACKAGES))
     parser.add_argument("--rows", type=pathlib.Path, help="the file of rows")
-    parser.add_argument("--page", type=pathlib.Path, default=HERE.parent / "docs" / "benchmarks.md")
+    parser.add_argument("--pages", type=pathlib.Path, default=HERE / "results", help="the folder of the pages with the tables")
     parser.add_argument("--cores", default="0,1")
     parser.add_argument("--only", choices=[" ".join([script, *kind]) for script, kind in SCRIPTS], help="a script; the rows of the others stay")
     parser.add_argument("--level", choices=RESTRICTED, help="the instruction set of the build, to which the libraries are restricted")
@@ -183,7 +188,7 @@ def main():
     if arguments.bench:
         arguments.rows = (arguments.rows or arguments.bench.parent / "bench-rows.jsonl").resolve()
         measure(arguments)
-    write(arguments.page, newest([json.loads(line) for line in arguments.rows.read_text().splitlines()]), arguments.level)
+    write(arguments.pages, newest([json.loads(line) for line in arguments.rows.read_text().splitlines()]), arguments.level)
 
 
 main()

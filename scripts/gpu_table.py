@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The table of docs/benchmarks.md for GPUs, from the JSON files of bench/gpu_check.sh; without a file nothing has been run.
+"""The table of bench/results/gpu.md, from the JSON files of bench/gpu_check.sh; without a file nothing has been run.
 
     gpu_table.py [FILE]...                prints the table
     gpu_table.py [FILE]... --write PAGE   puts it between the two marks in a page

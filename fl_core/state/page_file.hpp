@@ -7,7 +7,7 @@
 // The file is removed when its owner ends, unless a checkpoint refers to it (`keep`). The owner holds a lock on the file that ends with
 // the process, however it terminates: a file that is not locked and that no checkpoint refers to is a leftover (is_page_file_in_use).
 // Records are read and written by explicit calls: a full disk is then an error with a reason, whereas a mapped file would terminate the
-// process. The kernel may drop its cached copy of the file. docs/benchmarks.md compares both ways, and reads that bypass the cache.
+// process. The kernel may drop its cached copy of the file. bench/results/engine.md compares both ways, and reads that bypass the cache.
 //
 // A disk, a cable or another program may return bytes that differ from those written. Therefore each write and each read returns the
 // record's checksum (fl_core/state/wide_hash.hpp). The owner stores the checksum of the write outside the file and compares.

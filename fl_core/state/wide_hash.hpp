@@ -6,7 +6,7 @@
 //
 // which is a bijection of h and of the word: a change within one word always changes the lane. Hash64 then hashes the lanes, the bytes
 // after the last whole block of 256, and the number of bytes. Neither the division of the stream into pieces nor the instruction set
-// affects the value. One core processes 50 to 80 GB/s from its second-level cache, compared with 14 for Hash64 (docs/benchmarks.md).
+// affects the value. One core processes 50 to 80 GB/s from its second-level cache, compared with 14 for Hash64 (bench/results/engine.md).
 #pragma once
 
 #include <array>

@@ -3,7 +3,7 @@
     contrasts.py FOLDER WINDOW
 
 FOLDER holds rounds.csv, runs.csv, differences.csv and slopes.csv of one store. The end points, differences, slopes, intervals and
-p-values are computed again from rounds.csv and the definitions in docs/studies.md, and compared with the exported ones to 1e-9. The drawn
+p-values are computed again from rounds.csv and the definitions in docs/statistics.md, and compared with the exported ones to 1e-9. The drawn
 sign vectors of the sign-flip test come from Philox4x32-10, which is written out here.
 """
 import csv

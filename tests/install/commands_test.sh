@@ -36,6 +36,7 @@ reason_not_to_run() {
 short_form() {
   local settings=(rounds=3 sweep.seeds=2)
   case "$1" in
+    study.toml) settings=(rounds=3 sweep.seeds=4) ;; # enough runs for every shard to have some
     *compressor-gallery.toml) settings=(rounds=2 sweep.seeds=1 sweep.tune.seeds=1) ;;
     *a9a-heterogeneity.toml) settings=(rounds=40 sweep.seeds=1 sweep.tune.seeds=1 data.rows=1000) ;;
     *heterogeneity-study.toml) settings=(rounds=25 sweep.seeds=1 sweep.tune.seeds=1 evaluate.every=1 data.rows=500 partition.clients=10 'model.hidden=[16]') ;;
@@ -68,7 +69,7 @@ filled_in() {
   folder=$(sed -nE 's/.* --out ([^ ]+).*/\1/p' <<<"$1")
   store=$(find "${folder:-fedbits-out}" -name results.sqlite -not -path '*/tuning/*' 2>/dev/null | sort | head -n 1)
   [ -z "$store" ] || hash=$("$binary" export "$store" --runs /dev/stdout | sed -n '2s/,.*//p')
-  sed -E "s#\bDIR\b#${data:-missing}#g; s#\b(FILE|study\.toml|my-study\.toml)\b#study.toml#g; s#\bHASH\b#${hash:-none}#g; s#\bNAME\b#mushrooms#g
+  sed -E "s#\bDIR\b#${data:-missing}#g; s#\b(FILE|study\.toml)\b#study.toml#g; s#\bHASH\b#${hash:-none}#g; s#\bNAME\b#mushrooms#g
           s#'?\\\$SLURM_ARRAY_TASK_ID#1#g; s#OUT/shard-\*-of-n --out OUT#results/shard-1-of-8 --out joined#" <<<"$1"
 }
 
@@ -148,7 +149,6 @@ for page in "${pages[@]}"; do
   ln -s "$source/scenarios" scenarios
   cp "$source/scenarios/library/quickstart.toml" study.toml
   write_files "$source/$page"
-  [ "$page" != README.md ] || sed -n '/^    name   = "my-study"/,/^$/p' "$source/README.md" >study.toml
   for line in "${lines[@]}"; do run_command "$page" "$line"; done
   cd "$work"
   rm -rf "$work/page"

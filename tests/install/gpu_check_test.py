@@ -394,12 +394,12 @@ def limits():
 
 
 def table_of_the_page():
-    page = (SOURCE / "docs" / "benchmarks.md").read_text()
+    page = (SOURCE / "bench" / "results" / "gpu.md").read_text()
     drawn = subprocess.run([sys.executable, "-B", str(SOURCE / "scripts" / "gpu_table.py")], capture_output=True, text=True, check=True).stdout
     there = {tuple(line.split("|")[1:3]) for line in page.splitlines()}
     for line in drawn.splitlines():
         if line.startswith("|"):
-            expect(tuple(line.split("|")[1:3]) in there, f"docs/benchmarks.md lacks the row {line!r} of scripts/gpu_table.py")
+            expect(tuple(line.split("|")[1:3]) in there, f"bench/results/gpu.md lacks the row {line!r} of scripts/gpu_table.py")
 
 
 for test in (broken_programs, first_differences, shards, plans, whole_programs, no_gpu, interrupted, scenarios, limits, table_of_the_page):

@@ -1,6 +1,6 @@
 """What stands in the pages of the checkout: every relative link leads to a file and, where it names one, to a heading of it; the pictures of
-the gallery are what the script draws; signatures on the how-to pages (blocks of "c++") are those of the headers; the citation file agrees with
-CMakeLists.txt and LICENSE. Needs nothing but Python.
+the gallery are what the script draws; signatures on the how-to pages (blocks of "c++") are those of the headers; every decision states its
+status; the citation file agrees with CMakeLists.txt and LICENSE. Needs nothing but Python.
 
     python3 tests/install/pages_test.py SOURCE
     python3 tests/install/pages_test.py --links FOLDER      links alone, of the pages of any folder
@@ -114,6 +114,17 @@ def check_signatures():
     return tried
 
 
+def check_decisions():
+    """Looks for the number, the status and, of a superseded decision, the later one on each page of decisions; returns how many there are."""
+    pages = sorted((SOURCE / "docs" / "decisions").glob("*.md"))
+    for page in pages:
+        number, text = int(page.name[:4]), page.read_text()
+        head = re.match(rf"# {number}\. .+\n\n\*\*Status:\*\* (accepted\b|superseded by \[decision (\d+)\])", text)
+        if head is None or (head.group(2) and int(head.group(2)) <= number):
+            failed.append(f"{page.relative_to(SOURCE)}: begins with no '# {number}. TITLE' and '**Status:** accepted' or 'superseded by [decision N]'")
+    return len(pages)
+
+
 def check_citation():
     """Compares the citation file with the version of the project and its licence; parses it where PyYAML is there."""
     text = (SOURCE / "CITATION.cff").read_text()
@@ -139,10 +150,11 @@ links = check_links(pages)
 said = f"{links} links on {len(pages)} pages"
 if "--links" not in sys.argv:
     pictures, signatures = check_gallery(), check_signatures()
+    decisions = check_decisions()
     check_citation()
-    said += f", {pictures} pictures and {signatures} signatures"
-    if pictures < 5 or signatures < 40:
-        failed.append("too few pictures or signatures were found")
+    said += f", {pictures} pictures, {signatures} signatures and {decisions} decisions"
+    if pictures < 5 or signatures < 40 or decisions < 20:
+        failed.append("too few pictures, signatures or decisions were found")
 if links < 20:
     failed.append("too few links were found")
 for line in failed:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the example of the README: a server and two peers as processes, whose store equals that of the simulated run. Tests also their error
+# Runs the example of docs/protocol.md: a server and two peers as processes, whose store equals that of the simulated run. Tests also their error
 # messages.
 #
 #   tests/net/processes_test.sh BINARY SOURCE
@@ -11,9 +11,10 @@ cd "$work"
 
 fail() { echo "FAILED: $*"; exit 1; }
 
-# The three lines of the README, on a port that is free, and with fewer rounds.
-mapfile -t lines < <(sed -nE 's#^    build/(fedbits (serve|join) .* --insecure.*)#\1#p' "$source/README.md")
-[ ${#lines[@]} -eq 3 ] || fail "the README has ${#lines[@]} lines of serve and join instead of three"
+# The three lines at the top of the page, on a port that is free, and with fewer rounds.
+page=$source/docs/protocol.md
+mapfile -t lines < <(sed -nE '/^## /q; s#^    (fedbits (serve|join) .* --insecure.*)#\1#p' "$page")
+[ ${#lines[@]} -eq 3 ] || fail "the top of $page has ${#lines[@]} lines of serve and join instead of three"
 run() { (cd "$source" && eval "\"$binary\" ${1#fedbits } $2"); }
 
 serve=${lines[0]/127.0.0.1:7000/127.0.0.1:0}
@@ -35,8 +36,8 @@ grep -q 'the run has clients 0-19, not 15-25' wrong.txt || fail "$(cat wrong.txt
 ! "$binary" join "127.0.0.1:$port" --clients 0-9 --insecure --emulate 'latncy=5ms' 2>wrong.txt || fail "a condition that does not exist"
 grep -q "did you mean 'latency'" wrong.txt || fail "$(cat wrong.txt)"
 
-# The first peer has its own rows alone, from the README's line.
-shard=$(sed -nE 's#^    build/(fedbits data shard .*)#\1#p' "$source/README.md")
+# The first peer has its own rows alone, from the page's line.
+shard=$(sed -nE 's#^    (fedbits data shard .*)#\1#p' "$page")
 run "${shard/--out /--out $work/}" "--set rounds=20" 2>/dev/null || fail "data shard"
 ! "$binary" join "127.0.0.1:$port" --clients 10-19 --insecure --shard clients-0-9.shard 2>wrong.txt || fail "a shard of other clients"
 grep -q -- '--shard: it has the rows of clients 0-9, not those of client 10' wrong.txt || fail "$(cat wrong.txt)"

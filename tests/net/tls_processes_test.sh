@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the README's example with certificates: a server and two peers as processes, whose store equals that of the simulated run. Tests also
+# Runs the example of docs/protocol.md with certificates: a server and two peers as processes, whose store equals that of the simulated run. Tests also
 # the errors of wrong options, that no key is printed, and that a revoked peer is refused by a server that runs.
 #
 #   tests/net/tls_processes_test.sh BINARY SOURCE
@@ -30,9 +30,10 @@ find_port() {
   fail "the server does not listen"
 }
 
-# The four lines of the README, on a port that is free, and with fewer rounds.
-mapfile -t lines < <(sed -nE 's#^    build/(fedbits certs .*|fedbits (serve|join) .* --certs.*)#\1#p' "$source/README.md")
-[ ${#lines[@]} -eq 4 ] || fail "the README has ${#lines[@]} lines with certificates instead of four"
+# The four lines with the folder `certs`, on a port that is free, and with fewer rounds.
+page=$source/docs/protocol.md
+mapfile -t lines < <(sed -nE 's#^    (fedbits certs init certs .*|fedbits (serve|join) .* --certs certs.*)#\1#p' "$page")
+[ ${#lines[@]} -eq 4 ] || fail "$page has ${#lines[@]} lines with certificates instead of four"
 run "${lines[0]}" "" >init.log
 [ "$(stat -c %a certs certs/*.key certs/*.pem | sort -u | tr '\n' ' ')" = "600 700 " ] || fail "the folder is not private: $(stat -c '%a %n' certs certs/*)"
 : >serve.log
