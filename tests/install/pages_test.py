@@ -1,6 +1,6 @@
 """What stands in the pages of the checkout: every relative link leads to a file and, where it names one, to a heading of it; the pictures of
 the gallery are what the script draws; signatures on the how-to pages (blocks of "c++") are those of the headers; the citation file agrees with
-CMakeLists.txt and LICENSE. Needs nothing but Python.
+CMakeLists.txt and LICENSE; git ignores the files that the README's commands write. Needs Python and git.
 
     python3 tests/install/pages_test.py SOURCE
     python3 tests/install/pages_test.py --links FOLDER      links alone, of the pages of any folder
@@ -8,6 +8,7 @@ CMakeLists.txt and LICENSE. Needs nothing but Python.
 import filecmp
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -134,15 +135,36 @@ def check_citation():
         failed.append("CITATION.cff: a reference without authors, title or type")
 
 
+def check_ignored():
+    """Asks git about each file that a command of README.md writes into the clone; returns how many there are."""
+    text = (SOURCE / "README.md").read_text()
+    written = re.findall(r"[Ss]ave this as `([^`]+)`", text) + re.findall(r"\.save\(\"([^\"]+)\"\)", text)
+    for name in re.findall(r" (?:--out|-o|--rounds|--runs) ([\w./-]+)", text):
+        written.append(name if "." in name else f"{name}/results.sqlite")
+    written += [f"{name}/file" for name in re.findall(r"-m venv (\S+)", text) + re.findall(r"certs init (\S+)", text)]
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["git", "init", "--quiet", folder], check=True)
+        shutil.copy(SOURCE / ".gitignore", folder)
+        for name in sorted(set(written)):
+            (pathlib.Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
+            (pathlib.Path(folder) / name).touch()
+        left = subprocess.run(["git", "-C", folder, "status", "--short", "--untracked-files=all"], check=True, capture_output=True, text=True).stdout
+    for line in left.splitlines():
+        if line != "?? .gitignore":
+            failed.append(f".gitignore does not cover {line[3:]}, which a command of README.md writes")
+    return len(set(written))
+
+
 pages = sorted(path for path in SOURCE.rglob("*.md") if not any(part.startswith((".", "build")) for part in path.relative_to(SOURCE).parts))
 links = check_links(pages)
 said = f"{links} links on {len(pages)} pages"
 if "--links" not in sys.argv:
     pictures, signatures = check_gallery(), check_signatures()
     check_citation()
-    said += f", {pictures} pictures and {signatures} signatures"
-    if pictures < 5 or signatures < 40:
-        failed.append("too few pictures or signatures were found")
+    written = check_ignored()
+    said += f", {pictures} pictures, {signatures} signatures and {written} files that git ignores"
+    if pictures < 5 or signatures < 40 or written < 8:
+        failed.append("too few pictures, signatures or files were found")
 if links < 20:
     failed.append("too few links were found")
 for line in failed:
