@@ -1,6 +1,6 @@
 """What stands in the pages of the checkout: every relative link leads to a file and, where it names one, to a heading of it; the pictures of
 the gallery are what the script draws; signatures on the how-to pages (blocks of "c++") are those of the headers; the citation file agrees with
-CMakeLists.txt and LICENSE; git ignores the files that the README's commands write. Needs Python and git.
+CMakeLists.txt and LICENSE; forms for issues are whole; git ignores the files that the README's commands write. Needs Python and git.
 
     python3 tests/install/pages_test.py SOURCE
     python3 tests/install/pages_test.py --links FOLDER      links alone, of the pages of any folder
@@ -135,6 +135,20 @@ def check_citation():
         failed.append("CITATION.cff: a reference without authors, title or type")
 
 
+def check_forms():
+    """Parses the forms for issues where PyYAML is there; a host shows none that lacks a field."""
+    try:
+        import yaml
+    except ImportError:
+        return
+    for form in sorted((SOURCE / ".github" / "ISSUE_TEMPLATE").glob("*.yml")):
+        fields, place = yaml.safe_load(form.read_text()), form.relative_to(SOURCE)
+        names = [field["id"] for field in fields["body"] if field["type"] != "markdown"]
+        if not (fields.get("name") and fields.get("description")) or len(names) != len(set(names)):
+            failed.append(f"{place}: the name or the description is missing, or two fields have one id")
+        failed.extend(f"{place}: a field without a label" for field in fields["body"] if field["type"] != "markdown" and not field["attributes"].get("label"))
+
+
 def check_ignored():
     """Asks git about each file that a command of README.md writes into the clone; returns how many there are."""
     text = (SOURCE / "README.md").read_text()
@@ -161,6 +175,7 @@ said = f"{links} links on {len(pages)} pages"
 if "--links" not in sys.argv:
     pictures, signatures = check_gallery(), check_signatures()
     check_citation()
+    check_forms()
     written = check_ignored()
     said += f", {pictures} pictures, {signatures} signatures and {written} files that git ignores"
     if pictures < 5 or signatures < 40 or written < 8:
