@@ -1,6 +1,6 @@
 """What stands in the pages of the checkout: every relative link leads to a file and, where it names one, to a heading of it; the pictures of
 the gallery are what the script draws; signatures on the how-to pages (blocks of "c++") are those of the headers; the citation file agrees with
-CMakeLists.txt and LICENSE; forms for issues are whole; git ignores the files that the README's commands write. Needs Python and git.
+CMakeLists.txt and LICENSE; forms for issues and CHANGELOG.md have their form; git ignores the files that the README's commands write. Needs Python and git.
 
     python3 tests/install/pages_test.py SOURCE
     python3 tests/install/pages_test.py --links FOLDER      links alone, of the pages of any folder
@@ -135,6 +135,18 @@ def check_citation():
         failed.append("CITATION.cff: a reference without authors, title or type")
 
 
+def check_changelog():
+    """The newest section is that of the project's version or of the next one, and a bullet has at most two lines of 150 characters."""
+    lines = (SOURCE / "CHANGELOG.md").read_text().splitlines()
+    version = re.search(r"project\(fedbits VERSION ([0-9.]+)", (SOURCE / "CMakeLists.txt").read_text()).group(1)
+    sections = [line for line in lines if line.startswith("## ")]
+    if not any(re.match(rf"## {re.escape(version)} \((unreleased|\d{{4}}-\d\d-\d\d)\)$", line) for line in sections[:2]):
+        failed.append(f"CHANGELOG.md: neither of the newest two sections is that of version {version}, with its date or (unreleased)")
+    for number, line in enumerate(lines, 1):
+        if len(line) > 150 or (line.startswith("  ") and not lines[number - 2].startswith("- ")):
+            failed.append(f"CHANGELOG.md:{number}: a bullet has more than two lines of 150 characters")
+
+
 def check_forms():
     """Parses the forms for issues where PyYAML is there; a host shows none that lacks a field."""
     try:
@@ -176,6 +188,7 @@ if "--links" not in sys.argv:
     pictures, signatures = check_gallery(), check_signatures()
     check_citation()
     check_forms()
+    check_changelog()
     written = check_ignored()
     said += f", {pictures} pictures, {signatures} signatures and {written} files that git ignores"
     if pictures < 5 or signatures < 40 or written < 8:
