@@ -78,7 +78,7 @@ class Drawing:
         lines = "".join(f'<line x1="{self.x(name):g}" x2="{self.x(name):g}" y1="40" y2="{bottom:g}"/>' for name in self.names)
         marker = '<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs>'
         return (
-            f'<div class="sequence"><svg viewBox="-1 -1 {width + 2} {bottom + 2:g}" width="{width + 2}" role="img" aria-label="{html.escape(title)}">'
+            f'<div class="sequence"><svg viewBox="-1 -1 {width + 2} {bottom + 2:g}" width="{width + 2}" style="min-width: min(40rem, {width + 2}px)" role="img" aria-label="{html.escape(title)}">'
             f'{marker}<g class="lines">{lines}</g>{"".join(self.shapes)}</svg></div>'
         )
 
