@@ -28,7 +28,6 @@ what_to_do() {
       echo "The line above says why. $again --again computes everything anew; build/fedbits verify fedbits-out checks stored results."
       echo "If the program was killed by a signal, please report the command with the output of build/fedbits --version."
       ;;
-    *data*) echo "Unset FEDBITS_DATA to run without real data: tests that need it are skipped then." ;;
   esac
 }
 

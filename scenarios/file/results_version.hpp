@@ -6,8 +6,8 @@
 // results of some scenarios alone says which they are (results_version_for), and all other scenarios keep their number and their hash.
 //
 //   1  Every result before the number existed; resolved scenarios of that time do not have the key.
-//   2  The corrections under "Unreleased" in CHANGELOG.md that say that results move. Row r of the rounds speaks of one model, x_r, in all
-//      its columns.
+//   2  The corrections that CHANGELOG.md names for it, under "Results that moved" of version 0.1.0. Row r of the rounds speaks of one
+//      model, x_r, in all its columns.
 //   3  terngrad; three_pc with variant lag, or with clag and adacgd around the identity. All other scenarios keep 2.
 #pragma once
 

@@ -1,6 +1,6 @@
 // Repeats the published logistic-regression curves on madelon, computed with the authors' code in a deterministic setting: bits are equal
 // exactly, f - f* and norms to the tolerance that an independent double-precision program reached. FEDBITS_REFERENCE names the folder of
-// the curves.
+// the curves, which are not part of the sources.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ void PrintTo(const Curve& curve, std::ostream* out) { *out << curve.file; }
 
 std::filesystem::path reference_folder() {
   const char* folder = std::getenv("FEDBITS_REFERENCE");
-  return folder != nullptr ? std::filesystem::path(folder) : std::filesystem::path(FL_SOURCE_DIR) / "../shared/science/reference";
+  return folder == nullptr ? std::filesystem::path{} : std::filesystem::path(folder);
 }
 
 struct ReferenceRow {
@@ -67,7 +67,7 @@ class ReferenceCurves : public testing::TestWithParam<Curve> {};
 TEST_P(ReferenceCurves, BitsExactlyAndNormsWithinTolerance) {
   FL_NEED_DATA(madelon, "libsvm/madelon");
   const std::filesystem::path path = reference_folder() / GetParam().file;
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "DATA MISSING: " << GetParam().file;
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "DATA MISSING: " << GetParam().file << ", which FEDBITS_REFERENCE does not hold";
   const std::vector<ReferenceRow> reference = read_curve(path);
   const RunResult result = test::run_text(scenario_of(GetParam())).at(0);
 

@@ -1,6 +1,7 @@
 """What stands in the pages of the checkout: every relative link leads to a file and, where it names one, to a heading of it; the pictures of
 the gallery are what the script draws; signatures on the how-to pages (blocks of "c++") are those of the headers; every decision states its
-status; the citation file agrees with CMakeLists.txt and LICENSE. Needs nothing but Python.
+status; the citation file agrees with CMakeLists.txt and LICENSE; forms for issues and CHANGELOG.md have their form; git ignores the files that
+the commands of the first pages write. Needs Python and git.
 
     python3 tests/install/pages_test.py SOURCE
     python3 tests/install/pages_test.py --links FOLDER      links alone, of the pages of any folder
@@ -8,6 +9,7 @@ status; the citation file agrees with CMakeLists.txt and LICENSE. Needs nothing 
 import filecmp
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -145,6 +147,53 @@ def check_citation():
         failed.append("CITATION.cff: a reference without authors, title or type")
 
 
+def check_changelog():
+    """The newest section is that of the project's version or of the next one, and a bullet has at most two lines of 150 characters."""
+    lines = (SOURCE / "CHANGELOG.md").read_text().splitlines()
+    version = re.search(r"project\(fedbits VERSION ([0-9.]+)", (SOURCE / "CMakeLists.txt").read_text()).group(1)
+    sections = [line for line in lines if line.startswith("## ")]
+    if not any(re.match(rf"## {re.escape(version)} \((unreleased|\d{{4}}-\d\d-\d\d)\)$", line) for line in sections[:2]):
+        failed.append(f"CHANGELOG.md: neither of the newest two sections is that of version {version}, with its date or (unreleased)")
+    for number, line in enumerate(lines, 1):
+        if len(line) > 150 or (line.startswith("  ") and not lines[number - 2].startswith("- ")):
+            failed.append(f"CHANGELOG.md:{number}: a bullet has more than two lines of 150 characters")
+
+
+def check_forms():
+    """Parses the forms for issues where PyYAML is there; a host shows none that lacks a field."""
+    try:
+        import yaml
+    except ImportError:
+        return
+    for form in sorted((SOURCE / ".github" / "ISSUE_TEMPLATE").glob("*.yml")):
+        fields, place = yaml.safe_load(form.read_text()), form.relative_to(SOURCE)
+        names = [field["id"] for field in fields["body"] if field["type"] != "markdown"]
+        if not (fields.get("name") and fields.get("description")) or len(names) != len(set(names)):
+            failed.append(f"{place}: the name or the description is missing, or two fields have one id")
+        failed.extend(f"{place}: a field without a label" for field in fields["body"] if field["type"] != "markdown" and not field["attributes"].get("label"))
+
+
+def check_ignored():
+    """Asks git about each file that a command of the first pages writes into the clone; returns how many there are."""
+    names = ("README.md", "docs/studies.md", "docs/library-studies.md", "docs/protocol.md", "docs/python.md", "docs/python-simulator.md")
+    text = "".join((SOURCE / name).read_text() for name in names)
+    written = re.findall(r"[Ss]ave this as `([^`]+)`", text) + re.findall(r"\.save\(\"([^\"]+)\"\)", text)
+    for name in re.findall(r" (?:--out|-o|--rounds|--runs) ([\w./-]+)", text):
+        written.append(name if "." in name else f"{name}/results.sqlite")
+    written += [f"{name}/file" for name in re.findall(r"(?m)^ {4}.*(?:-m venv|certs init) (\S+)", text)]
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["git", "init", "--quiet", folder], check=True)
+        shutil.copy(SOURCE / ".gitignore", folder)
+        for name in sorted(set(written)):
+            (pathlib.Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
+            (pathlib.Path(folder) / name).touch()
+        left = subprocess.run(["git", "-C", folder, "status", "--short", "--untracked-files=all"], check=True, capture_output=True, text=True).stdout
+    for line in left.splitlines():
+        if line != "?? .gitignore":
+            failed.append(f".gitignore does not cover {line[3:]}, which a command of the first pages writes")
+    return len(set(written))
+
+
 pages = sorted(path for path in SOURCE.rglob("*.md") if not any(part.startswith((".", "build")) for part in path.relative_to(SOURCE).parts))
 links = check_links(pages)
 said = f"{links} links on {len(pages)} pages"
@@ -152,9 +201,12 @@ if "--links" not in sys.argv:
     pictures, signatures = check_gallery(), check_signatures()
     decisions = check_decisions()
     check_citation()
-    said += f", {pictures} pictures, {signatures} signatures and {decisions} decisions"
-    if pictures < 5 or signatures < 40 or decisions < 20:
-        failed.append("too few pictures, signatures or decisions were found")
+    check_forms()
+    check_changelog()
+    written = check_ignored()
+    said += f", {pictures} pictures, {signatures} signatures, {decisions} decisions and {written} files that git ignores"
+    if pictures < 5 or signatures < 40 or decisions < 20 or written < 8:
+        failed.append("too few pictures, signatures, decisions or files were found")
 if links < 20:
     failed.append("too few links were found")
 for line in failed:

@@ -4,5 +4,5 @@
 #   tests/install/pages_test.sh SOURCE
 set -euo pipefail
 
-command -v python3 >/dev/null || { echo "TOOL MISSING: python3 runs this test"; exit 77; }
+for tool in python3 git; do command -v "$tool" >/dev/null || { echo "TOOL MISSING: $tool runs this test"; exit 77; }; done
 exec python3 -B "$(dirname "${BASH_SOURCE[0]}")/pages_test.py" "$1"
