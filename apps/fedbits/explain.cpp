@@ -49,9 +49,9 @@ std::vector<Line> outcome(const RunRecord& record) {
 }
 
 std::string results_text(const RunRecord& record) {
-  const std::int64_t version = results_version_of(record.scenario);
-  if (version == kResultsVersion) return std::to_string(version);
-  return std::to_string(version) + "; this fedbits has " + std::to_string(kResultsVersion) + " and gives other results";
+  const std::int64_t version = results_version_of(record.scenario), own = results_version_for(record.scenario);
+  if (version == own) return std::to_string(version);
+  return std::to_string(version) + "; this fedbits has " + std::to_string(own) + " and gives other results";
 }
 
 std::vector<Line> origin(const RunRecord& record) {

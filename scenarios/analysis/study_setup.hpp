@@ -1,4 +1,4 @@
-// What was run, in words: the first thing that a reader of a report asks.
+// A description of what was run, in words: the first thing that a reader of a report asks.
 #pragma once
 
 #include <string>

@@ -184,7 +184,7 @@ Json data_of(const Study& study) {
   return texts;
 }
 
-// What was run: lines of name and text, the methods behind the labels, values that tuning found, and the scenario to copy.
+// The setup of the runs: lines of name and text, the methods behind the labels, values that tuning found, and the scenario to copy.
 Json setup_data(const Study& study) {
   const StudySetup setup = setup_of(study);
   Json data = {{"lines", Json::array()}, {"methods", Json::array()}, {"found", Json::array()}};

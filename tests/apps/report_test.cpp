@@ -42,7 +42,7 @@ TEST_F(ReportTest, TablesForTheTerminal) {
   EXPECT_THAT(outcome.out, ContainsRegex("hard +[01] of 1"));
 }
 
-// What was run and who is ahead, one table, and how to get the others.
+// The report without options says what was run and who is ahead, in one table, and how to get the others.
 TEST_F(ReportTest, WithoutAFileItPrintsTheSetupTheAnswerAndOneTable) {
   run_sweep();
   const Outcome outcome = fedbits({"report", "out"});

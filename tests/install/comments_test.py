@@ -17,11 +17,6 @@ from sizes_test import DEVICE, FOLDERS, HOST, LITERALS
 WORDS = ("What", "Who", "Those", "How", "Of")
 ALL_FOLDERS = FOLDERS + ("bench", "examples", "python/src", "tests")
 SUFFIXES = HOST | DEVICE | {".h", ".proto"}
-# Files that still have such comments. A file leaves this list when its comments are rewritten.
-NOT_YET = {
-    "apps/fedbits/cells_ahead.hpp", "apps/fedbits/folder_lock.hpp", "apps/fedbits/join_command.cpp", "apps/fedbits/run_command.cpp",
-    "apps/fedbits/run_support.hpp", "apps/fedbits/serve_command.cpp", "apps/fedbits/suggestion.hpp", "scenarios/sweep/tuned_cells.hpp",
-}  # fmt: skip
 
 
 def first_words(text):
@@ -89,8 +84,7 @@ def main():
     problems = []
     for path in files:
         file = path.relative_to(source).as_posix()
-        if file not in NOT_YET:
-            problems += problems_of(file, path.read_text(encoding="utf-8"))
+        problems += problems_of(file, path.read_text(encoding="utf-8"))
     print("\n".join(problems) or f"no comment begins with {', '.join(WORDS[:-1])} or {WORDS[-1]} in {len(files)} sources")
     return 1 if problems else 0
 

@@ -180,7 +180,7 @@ def check_ignored():
     written = re.findall(r"[Ss]ave this as `([^`]+)`", text) + re.findall(r"\.save\(\"([^\"]+)\"\)", text)
     for name in re.findall(r" (?:--out|-o|--rounds|--runs) ([\w./-]+)", text):
         written.append(name if "." in name else f"{name}/results.sqlite")
-    written += [f"{name}/file" for name in re.findall(r"(?m)^ {4}.*(?:-m venv|certs init) (\S+)", text)]
+    written += [f"{name}/file" for name in re.findall(r"(?m)^ {4}.*-m venv (\S+)", text)]
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["git", "init", "--quiet", folder], check=True)
         shutil.copy(SOURCE / ".gitignore", folder)
