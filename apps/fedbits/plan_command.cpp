@@ -7,6 +7,7 @@
 #include <iostream>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/numbers.hpp"
@@ -69,6 +70,30 @@ Table table_of(const std::vector<Cell>& cells, const StudyPlan& plan) {
 
 std::string count_of(std::size_t count, const std::string& thing) { return std::to_string(count) + " " + thing + (count == 1 ? "" : "s"); }
 
+// Returns whether clients send their vectors as they are: a report shows such a method as a reference, about which no claim is made.
+bool sends_everything(const Cell& cell) {
+  const CompressorSpec& up = cell.scenario.up.at("");
+  if (up.part.kind != "identity") return false;
+  Options options = up.part.options;
+  Schema schema = options.schema();
+  const Field* format = schema.find("format");
+  return format == nullptr || to_string(format->value()) == "\"native\"";
+}
+
+// Returns the combinations whose methods get claims: those that compress, if at least two methods do, else all.
+std::vector<const Combination*> with_claims(const StudyPlan& plan, const std::vector<Cell>& cells) {
+  std::vector<const Combination*> all, compressing;
+  std::set<std::string> methods;
+  for (const Combination& one : plan.combinations) {
+    all.push_back(&one);
+    if (sends_everything(cells[one.cell])) continue;
+    compressing.push_back(&one);
+    for (const auto& [key, label] : cells[one.cell].axis_labels)
+      if (key.starts_with("compressor") || key.starts_with("feedback")) methods.insert(label);
+  }
+  return methods.size() < 2 ? all : compressing;
+}
+
 // Warns if values are measured too rarely. A claim needs kLeastEvaluations within the last kWindow of the bits that two methods share, also
 // for the more expensive method.
 void warn_of_rare_values(const StudyPlan& plan, const std::vector<Cell>& cells) {
@@ -78,9 +103,9 @@ void warn_of_rare_values(const StudyPlan& plan, const std::vector<Cell>& cells) 
       first.axis_labels, [](const auto& axis) { return axis.first.starts_with("compressor") || axis.first.starts_with("feedback"); });
   if (!compares) return;
   double least = std::numeric_limits<double>::infinity(), dearest_round = 0;
-  for (const Combination& one : plan.combinations) {
-    const Calibration& c = one.trial.calibration;
-    if (!one.trial.failure.empty() || c.bits_up <= 0 || c.total_rounds == 0) continue;
+  for (const Combination* one : with_claims(plan, cells)) {
+    const Calibration& c = one->trial.calibration;
+    if (!one->trial.failure.empty() || c.bits_up <= 0 || c.total_rounds == 0) continue;
     least = std::min(least, c.bits_up);
     dearest_round = std::max(dearest_round, c.bits_up / static_cast<double>(c.total_rounds));
   }

@@ -95,6 +95,21 @@ TEST_F(PlanTest, WarnsOfValuesTooRareForClaims) {
   EXPECT_THAT(plan("10", "1"), HasSubstr("more rounds of the cheap methods or `report --window` help"));
 }
 
+// Methods that lose nothing are references beside two that compress: no claim is made about them, and no advice is given.
+TEST_F(PlanTest, GivesNoAdviceAboutMethodsThatGetNoClaim) {
+  const auto plan = [this](const std::string& others) {
+    write_small(
+        "[feedback.up]\nkind = 'ef14'\n[sweep]\n[[sweep.axis]]\nkey = 'compressor.up'\nvalues = [{label='top', kind='top_k', k=5}, " +
+        others + "]\n");
+    return fedbits({"plan", "small.toml", "--set", "rounds=30"}).out;
+  };
+  EXPECT_THAT(plan("{label='none', kind='identity'}"), HasSubstr("claims at equal uplink bits"));
+  EXPECT_THAT(plan("{label='random', kind='random_k', k=5}, {label='none', kind='identity'}"),
+              testing::Not(HasSubstr("claims at equal uplink bits")));
+  EXPECT_THAT(plan("{label='random', kind='random_k', k=5}, {label='half', kind='identity', format='fp16'}"),
+              HasSubstr("claims at equal uplink bits"));
+}
+
 TEST_F(PlanTest, CountsTuningRuns) {
   write_small(
       "[feedback.up]\nkind = 'ef14'\n[sweep]\nseeds = 2\n[sweep.tune]\nseeds = 3\nkey = 'local.learning_rate'\nvalues = [0.1, 0.2]\n"

@@ -93,9 +93,13 @@ function fillStudy() {
   fill();
 }
 
-// Paper is white, and a figure is as wide as its column there.
+// Paper is white, a figure is as wide as its column there, and what was run stands on it.
 function preparePaper(printing) {
   isPrinting = printing;
+  for (const setup of document.querySelectorAll("details.setup")) {
+    if (printing) setup.dataset.wasOpen = String(setup.open);
+    setup.open = printing || setup.dataset.wasOpen === "true";
+  }
   drawAll();
 }
 

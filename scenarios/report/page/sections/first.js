@@ -32,7 +32,7 @@
       definitions(DATA.setup.lines),
       element("h3", {}, `Methods (${DATA.methodKey})`), definitions(DATA.setup.methods),
       ...(DATA.setup.found.length ? [element("h3", {}, "Values that tuning and the matching of bits found"), foundTable()] : []),
-      element("h3", {}, "Scenario to copy"), ...scenarioToCopy(),
+      element("div", {class: "to-copy"}, element("h3", {}, "Scenario to copy"), ...scenarioToCopy()),
       element("h3", {}, "To cite"), element("p", {}, DATA.setup.citation));
   }
 
@@ -50,13 +50,13 @@
     section.append(
       element("p", {class: "setup-line"}, sentenceOf(["data", "clients", "model"])),
       element("p", {class: "setup-line"}, sentenceOf(["local work", "error feedback", "taking part", "rounds", "seeds"])),
-      element("div", {class: "first"},
+      element("div", {class: "beside"},
         element("div", {},
           element("h2", {}, "Who is ahead at equal bits?"),
           element("ul", {class: "lead"}, ...sentences.map((text) => element("li", {}, text))),
           element("p", {class: "note"}, `${measureName(measure)} (${measure.lower ? "lower" : "higher"} is better) at the largest number of ${BITS_NAMES[state.bits]} that both runs of a pair reached, seed by seed; `
             + "p-values of paired t-tests, corrected by Holm.")),
-        element("div", {class: "panels single"}, pictureOf(state, measure))),
+        element("div", {class: "panels"}, pictureOf(state, measure))),
       setupDetails());
   }
 
