@@ -18,20 +18,22 @@ import sequence
 
 # The navigation, in this order; pages that it does not name follow under "More".
 GROUPS = {
-    "Start": ["docs/tutorial", "docs/gallery", "docs/coming-from", "docs/notebooks/*"],
-    "Studies": ["docs/studies", "docs/scenario-reference", "docs/compressors", "docs/data", "docs/neural-clients", "docs/results", "docs/status"],
+    "Start": ["docs/tutorial", "docs/gallery", "docs/choose", "docs/troubleshooting", "docs/coming-from", "docs/notebooks/*"],
+    "Studies": ["docs/studies", "docs/statistics", "docs/library-studies", "docs/scenario-reference", "docs/compressors", "docs/data", "docs/neural-clients", "docs/results", "docs/status"],
     "Python": ["docs/python", "docs/python-simulator", "docs/python-reference"],
     "Server and clients": ["docs/protocol", "docs/security"],
     "Your own parts": ["docs/plugins", "docs/how-to-*"],
-    "Inside": ["docs/architecture", "docs/tour", "docs/maths", "docs/benchmarks", "docs/gpu", "docs/decisions/index"],
+    "Inside": ["docs/architecture", "docs/tour", "docs/maths", "docs/benchmarks", "bench/results/index", "docs/gpu", "docs/decisions/index"],
     "Folders": ["*/README"],
     "Conjecture": ["docs/conjecture", "docs/conjecture-tables", "docs/conjecture-plan", "docs/conjecture-2", "docs/conjecture-plan-2", "docs/conjecture*"],
     "Project": ["CHANGELOG", "CONTRIBUTING", "SECURITY", "docs/releasing"],
 }
 # Folders whose pages have one entry in the navigation: a page that lists them.
-LISTS = {"docs/decisions": ("Decisions", "Why things are designed as they are: the context of a choice, its consequence, and what would change our mind.")}
+LISTS = {"docs/decisions": ("Decisions", "Why things are designed as they are: the context of a choice, its consequence, and what would change our mind."),
+         "bench/results": ("Measurements", "All tables of measured speed, with their machines, dates and commands.")}
 TITLES = {"docs/security": "Security", "SECURITY": "Reporting vulnerabilities"}  # shorter in the navigation than the page's heading
 LANGUAGES = {".cpp": "cpp", ".hpp": "cpp", ".cu": "cpp", ".py": "python", ".toml": "toml", ".sh": "bash", ".cff": "yaml", ".csv": "text", ".proto": "protobuf"}
+ANCHOR = re.compile(r'<a id="([^"]+)"></a>')  # of a heading that has moved, for links from elsewhere
 LINK = re.compile(r"(?<=\]\()([^)\s]+)(?=(?:\s+\"[^\"]*\")?\))")
 EXTERNAL = re.compile(r"[a-z][a-z0-9+.-]*:|//|#")
 
@@ -47,8 +49,9 @@ def is_page(path):
 class Stage:
     def __init__(self, source, staged):
         self.source, self.staged, self.failed = source, staged, []
-        found = {path.relative_to(source) for pattern in ("*.md", "docs/**/*.md", "*/README.md", "scenarios/**/README.md") for path in source.glob(pattern)}
+        found = {path.relative_to(source) for pattern in ("*.md", "docs/**/*.md", "bench/results/*.md", "*/README.md", "scenarios/**/README.md") for path in source.glob(pattern)}
         self.pages = sorted(path for path in found if is_page(path))
+        self.anchors = {path: set(ANCHOR.findall((source / path).read_text())) for path in self.pages}
         self.shown = set()  # files and folders that have got a page of their own
 
     def write(self, name, text):
@@ -105,6 +108,8 @@ class Stage:
         if path.parts[0] == ".." or not (self.source / path).exists():
             self.failed.append(f"{page}: {target}: there is no such file in the repository")
             return target
+        if anchor in self.anchors.get(path, ()):
+            return f"#{anchor}"  # a target of the whole site
         staged = os.path.relpath(self.page_of(path), page.parent)
         return f"{staged}#{anchor}" if anchor else staged
 
@@ -149,6 +154,7 @@ class Stage:
     def run(self):
         for page in self.pages:
             text = self.with_diagrams(page, self.with_links(page, (self.source / page).read_text()))
+            text = ANCHOR.sub(lambda anchor: f"({anchor[1]})=\n", text)
             if page.as_posix() == "README.md":
                 self.write("index.md", text + "\n" + self.navigation())
             else:
