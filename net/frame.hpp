@@ -90,6 +90,12 @@ class FL_API ProtocolError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Reports that one side speaks TLS and the other one does not.
+class FL_API TlsOnOneSide : public ProtocolError {
+ public:
+  using ProtocolError::ProtocolError;
+};
+
 // Reports that a frame has arrived with other bytes than were sent.
 class FL_API DamagedFrame : public std::runtime_error {
  public:

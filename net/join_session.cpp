@@ -198,7 +198,9 @@ class JoiningPeer {
       throw Error("the server at " + name() + " refuses this connection: " + alert.what());
     } catch (const ProtocolError& error) {
       failure = failure_kind(error);
-      thrown = std::make_exception_ptr(Error(std::string("the server breaks the protocol: ") + error.what()));
+      const bool is_tls = dynamic_cast<const TlsOnOneSide*>(&error) != nullptr;
+      thrown = std::make_exception_ptr(
+          Error(is_tls ? name() + ": " + error.what() : std::string("the server breaks the protocol: ") + error.what()));
     } catch (const std::exception& error) {
       failure = failure_kind(error);
       thrown = std::current_exception();

@@ -52,14 +52,13 @@ class FrameReader {
       throw ConnectionLost(damaged.what());
     }
   }
-  // Throws ProtocolError if the first bytes of a connection that are no frame begin a record of TLS: a peer's hello to a server without
+  // Throws TlsOnOneSide if the first bytes of a connection that are no frame begin a record of TLS: a peer's hello to a server without
   // certificates, or the alert of a server with certificates to a peer without.
   void refuse_tls(const std::array<std::byte, kPrefixBytes>& prefix) const {
     constexpr std::byte kAlert{0x15}, kHandshake{0x16}, kMajorVersion{0x03};
     if (!is_first_ || prefix[1] != kMajorVersion) return;
-    if (prefix[0] == kHandshake)
-      throw ProtocolError("it speaks TLS, and this server does not: join with --insecure, or serve with --certs");
-    if (prefix[0] == kAlert) throw ProtocolError("the server speaks TLS: join it with --certs FOLDER");
+    if (prefix[0] == kHandshake) throw TlsOnOneSide("it speaks TLS, and this server does not: join with --insecure, or serve with --certs");
+    if (prefix[0] == kAlert) throw TlsOnOneSide("the server speaks TLS: join it with --certs FOLDER");
   }
 
   static constexpr std::size_t kAhead = 512;  // a thousand idle connections hold half a megabyte

@@ -54,7 +54,7 @@ refused 'says how many clients' certs init more
 refused "there is no 'rename'" certs rename certs
 "$binary" certs init others --clients 20 --per-peer 10 >/dev/null
 refused 'its certificate is refused' join "127.0.0.1:$port" --clients 0-9 --certs others
-refused "cannot reach 127.0.0.1:$port" join "127.0.0.1:$port" --clients 0-9 --insecure --patience 0
+refused "127.0.0.1:$port: the server speaks TLS: join it with --certs FOLDER" join "127.0.0.1:$port" --clients 0-9 --insecure --patience 0
 
 run "${lines[2]/:7000/:$port}" "" >one.log 2>&1 &
 one=$!
