@@ -103,7 +103,9 @@ TEST_F(ScenarioErrors, ConditionsBetweenKeysNameTheKey) {
 
 TEST_F(ScenarioErrors, ATableMustBeATable) {
   EXPECT_EQ(problem("compressor = 3\n"), "f.toml:5:14: compressor: must be a table, is 3");
-  EXPECT_EQ(problem("local = \"sgd\"\n"), "f.toml:5:9: local: must be a table, is \"sgd\"; write local = { kind = \"sgd\" }");
+  EXPECT_EQ(problem("local = \"sgd\"\n"),
+            "f.toml:5:9: local: must be a table, is \"sgd\"; write local = { kind = \"sgd\" }, and as a value of an axis { label = "
+            "\"sgd\", kind = \"sgd\" }");
   EXPECT_EQ(problem("[[local]]\nkind = \"sgd\"\n"), "f.toml:5:1: local: must be a table, is a list of tables");
 }
 
