@@ -79,7 +79,8 @@ TEST(CellsAhead, AStopInterruptsTheCellsThatHaveBegunAndNoOthersBegin) {
     played.result.record.seed = cell;
     return played;
   });
-  EXPECT_EQ(ahead.take(0, [](const RoundRow& row) { return row.round < 20; }).result.record.status, RunStatus::interrupted);
+  const auto until_both_have_begun = [&ahead](const RoundRow&) { return !ahead.has_begun(1); };
+  EXPECT_EQ(ahead.take(0, until_both_have_begun).result.record.status, RunStatus::interrupted);
   ASSERT_TRUE(ahead.has_begun(1)) << "two at a time";
   EXPECT_EQ(ahead.take(1, [](const RoundRow&) { return false; }).result.record.status, RunStatus::interrupted);
   EXPECT_FALSE(ahead.has_begun(99));
