@@ -31,9 +31,9 @@ sources() {
 }
 
 # Sources outside the build (a fuzz target's driver, tests of the emulator) have no flags to check them with. A test that the build compiles
-# together with others is named by that unit alone, and takes the flags of a neighbour.
+# together with others has the flags of their unit.
 check_source() {
-  grep -q "/$1\"" "$FL_TIDY_FLAGS/compile_commands.json" || grep -qrs --include='unity_*.cxx' "/$1\"" build || return 0
+  grep -q "/$1\"" "$FL_TIDY_FLAGS/compile_commands.json" || return 0
   [ "$(date +%s)" -lt "$FL_TIDY_END" ] || { echo "$1" >>"$FL_TIDY_LEFT"; return 0; }
   clang-tidy -p "$FL_TIDY_FLAGS" --quiet "$1" 2> >(grep -v 'warnings generated' >&2)
 }
@@ -42,8 +42,17 @@ export -f check_source
 FL_TIDY_LEFT="$(mktemp)"
 FL_TIDY_FLAGS="$(mktemp -d)"
 trap 'rm -rf "$FL_TIDY_LEFT" "$FL_TIDY_FLAGS"' EXIT
-# The build's flags without its precompiled header, which only its own compiler reads.
-sed -E 's/-fpch-preprocess|-Winvalid-pch|-include [^ ]*cmake_pch\.hxx//g' build/compile_commands.json >"$FL_TIDY_FLAGS/compile_commands.json"
+# The build's flags without its precompiled header, which only its own compiler reads. A source that is compiled together with others has the
+# flags of their unit.
+python3 - build/compile_commands.json "$FL_TIDY_FLAGS/compile_commands.json" <<'PYTHON'
+import json, pathlib, re, sys
+
+commands = json.loads(re.sub(r"-fpch-preprocess|-Winvalid-pch|-include [^ ]*cmake_pch\.hxx", "", pathlib.Path(sys.argv[1]).read_text()))
+for unit in [command for command in commands if pathlib.Path(command["file"]).name.startswith("unity_")]:
+    for file in re.findall(r'^#include "(/.*)"$', pathlib.Path(unit["file"]).read_text(), re.MULTILINE):
+        commands.append({**unit, "file": file, "command": unit["command"].replace(unit["file"], file)})
+pathlib.Path(sys.argv[2]).write_text(json.dumps(commands))
+PYTHON
 FL_TIDY_END=$(($(date +%s) + ${FEDBITS_TIDY_SECONDS:-86400}))
 export FL_TIDY_LEFT FL_TIDY_FLAGS FL_TIDY_END
 

@@ -3,6 +3,7 @@
 #include <set>
 #include <sstream>
 
+#include "fl_core/config/options.hpp"
 #include "scenarios/analysis/stored_settings.hpp"
 #include "scenarios/analysis/study_setup.hpp"
 #include "scenarios/file/results_version.hpp"

@@ -130,7 +130,8 @@ double Experiment<T>::seconds_of_test_set() {
     one_s.push_back(one.seconds());
   }
   const auto total = static_cast<std::uint64_t>(scenario_.rounds), every = static_cast<std::uint64_t>(scenario_.evaluate.every);
-  return median(std::move(one_s)) * static_cast<double>(total / every + (total % every != 0 ? 1 : 0));
+  const std::uint64_t times = total / every + (total % every != 0 ? 1 : 0);
+  return median(std::move(one_s)) * static_cast<double>(times);
 }
 
 template <class T>
