@@ -178,7 +178,8 @@ std::string warning_of(const TunedOption& tuned) {
 
 }  // namespace
 
-void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, const MachineShare& share, bool quiet) {
+void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, const MachineShare& share, bool quiet,
+          StudyWatch& watch) {
   TuningMachine machine{.workers = share.jobs,
                         .kind = share.workers,
                         .threads = share.threads,
@@ -186,7 +187,8 @@ void tune(std::vector<Cell>& cells, const std::string& out, const std::string& d
                         .store = tuning_folder(out),
                         .paging = share.paging,
                         .note = {},
-                        .signal = caught_signal};
+                        .signal = caught_signal,
+                        .progress = [&watch](const TuningProgress& at) { watch.tuning(at); }};
   if (!quiet) machine.note = [](const std::string& line) { std::cerr << line << std::endl; };
   for (const TunedOption& tuned : tune_cells(cells, DataCatalog(data, share.data_memory), machine)) {
     const std::string line = text_of(tuned);

@@ -20,6 +20,8 @@ class App;
 
 namespace fl {
 
+class StudyWatch;
+
 // Installs handlers with which SIGINT, SIGTERM, SIGHUP, SIGUSR1 (which Slurm can send before a job's time ends) and SIGXCPU ask the program
 // to stop, and say so unless `quiet`; the second signal of a kind ends the process at once. Work before a first round is then given up
 // (fl_core/config/stopping.hpp). SIGHUP stays ignored if it was ignored at the start of the process, as under nohup.
@@ -109,8 +111,9 @@ struct MachineShare {
   MemoryLimit data_memory = {};    // for one data set
   StatePaging paging{};            // of each run
 };
-// Tunes the cells, with the tuning runs stored in OUT/tuning, and reports the found values on stderr. With workers that are processes, call
-// it before starting any thread.
-void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, const MachineShare& share, bool quiet);
+// Tunes the cells, with the tuning runs stored in OUT/tuning, and reports the found values on stderr and its progress to the watch. With
+// workers that are processes, call it before starting any thread.
+void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, const MachineShare& share, bool quiet,
+          StudyWatch& watch);
 
 }  // namespace fl

@@ -17,6 +17,8 @@ class App;
 
 namespace fl {
 
+struct TuningProgress;
+
 // Adds the option --status.
 void add_status_option(CLI::App& command, std::string& address);
 // Returns the address of "8000" (on this machine), "127.0.0.1:8000" or "[::1]:8000". An address of other machines is warned of.
@@ -34,6 +36,8 @@ class StudyWatch {
 
   // Says what is done before runs begin.
   virtual void stage(const std::string&) {}
+  // Says how far tuning has come.
+  virtual void tuning(const TuningProgress&) {}
   // Begins a study with all its cells; `pending` are those that are going to run, and `status` says how a stored one has ended.
   virtual void begin_study(const std::vector<Cell>&, const std::vector<std::size_t>& /*pending*/, std::uint64_t /*workers*/,
                            const std::string& /*folder*/, const std::function<RunStatus(const Cell&)>& /*status*/) {}

@@ -320,7 +320,7 @@ int sweep_study(SweepArguments arguments, JsonLog& log, StudyWatch& watch) {
   const FolderLock lock(folder);
   refuse_other_plan(store, is_known ? runner->cells() : cells);  // NOLINT(bugprone-use-after-move): moved only if is_known
   if (!is_known) listeners.watch.stage("tuning");
-  if (!is_known) tune(cells, folder, arguments.data, share, arguments.quiet);
+  if (!is_known) tune(cells, folder, arguments.data, share, arguments.quiet, listeners.watch);
   if (!is_known && caught_signal() != 0) {
     spdlog::warn("interrupted while tuning: the values found so far are kept in {}; --resume continues", tuning_folder(folder).string());
     return exit_code_of(caught_signal());

@@ -42,7 +42,8 @@ def run(scenario: ScenarioLike, *, progress: _Listener = None, out: _Path | None
         block: int | None = None, materialise: bool = False, any_build: bool = False, **settings: Any) -> Store:
     """Runs every cell of a scenario, one after another, and returns their store. Stored results are kept, not repeated.
 
-    progress: a function that is called with a fedbits.Progress when something happens; None = bars of tqdm where it is installed; False = nothing.
+    progress: a function that is called with a fedbits.Progress when something happens; None = bars of tqdm where it is installed, and otherwise
+    a line on stderr every few seconds, with the runs that are done, the time left and what is done now; True = bars; False = nothing.
     out: folder of the store; None = fedbits-out/NAME, with the scenario's name.
     data_folder: folder with data sets; None = as on the command line.
     resume: continues runs that were interrupted, from their checkpoints.  again: repeats runs that are stored.

@@ -19,8 +19,10 @@
 #include "apps/fedbits/studies.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/state/checksum.hpp"
+#include "python/src/calls.hpp"
 #include "python/src/interrupt.hpp"
 #include "python/src/study_options.hpp"
+#include "scenarios/sweep/tuning.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -64,6 +66,9 @@ class PythonWatch final : public StudyWatch {
 
   void stage(const std::string& text) override {
     tell([&] { listener_.attr("stage")(text); });
+  }
+  void tuning(const TuningProgress& at) override {
+    tell([&] { listener_.attr("tuning")(at.what, at.done, at.runs, at.workers); });
   }
   void begin_study(const std::vector<Cell>& cells, const std::vector<std::size_t>& pending, std::uint64_t workers,
                    const std::string& folder, const std::function<RunStatus(const Cell&)>&) override {
@@ -185,6 +190,7 @@ void bind_simulator(nb::module_& module) {
   module.def("sweep_study", &sweep, "options"_a, "listener"_a.none(), "on_main_thread"_a);
   module.def("end_calls", &end_calls);
   module.def("take_warnings", &Warnings::take);
+  module.def("take_preparation", &take_preparation);
 }
 
 }  // namespace fl::python

@@ -83,7 +83,7 @@ class Tuner {
       if (const auto reference = references.find(cell->axis_labels); reference != references.end()) reference->second = &*cell;
     std::vector<Cell> runs;
     for (const auto& [_, cell] : references) runs.push_back(*cell);
-    runs_.ensure(runs);
+    runs_.ensure("measuring the budget of bits", runs);
     for (const auto& [labels, cell] : references) {
       for (const RunRecord& record : runs_.records(*cell))
         if (record.status != RunStatus::done)
@@ -170,7 +170,7 @@ class Tuner {
     return target;
   }
   [[nodiscard]] TuningOutcome level_of(const Cell& cell) {
-    runs_.ensure({cell});
+    runs_.ensure("measuring the level of the target", {cell});
     return runs_.outcome(cell, settings_, Against::round, kInfinity);
   }
 
@@ -190,7 +190,7 @@ class Tuner {
     for (int extension = 0;; ++extension) {
       const auto refusal = extension == 0 ? TuningRuns::Refusal::is_an_error : TuningRuns::Refusal::is_a_bad_value;
       match(fresh, refusal);
-      judge(fresh, refusal);
+      judge(fresh, refusal, extension);
       for (Method* method : methods) choose(*method);
       if (extension == kMostExtensions) break;
       fresh.clear();
@@ -207,11 +207,18 @@ class Tuner {
     if (method.target) return with_target(candidate.cell, settings_, *method.target);
     return std::isinf(method.budget) ? candidate.cell : with_budget(candidate.cell, settings_.budget_bits, method.budget);
   }
-  void judge(const std::vector<std::pair<Method*, Candidate*>>& fresh, TuningRuns::Refusal refusal) {
+  void judge(const std::vector<std::pair<Method*, Candidate*>>& fresh, TuningRuns::Refusal refusal, int extension) {
     std::vector<Cell> runs;
+    std::set<std::string> keys;
     for (const auto& [method, candidate] : fresh)
-      if (!method->grids.empty()) runs.push_back(judged_cell(*method, *candidate));
-    runs_.ensure(runs, refusal);
+      if (!method->grids.empty()) {
+        runs.push_back(judged_cell(*method, *candidate));
+        keys.insert(keys_of(*method));
+      }
+    std::string what = "tuning";
+    for (const std::string& key : keys) what += (key == *keys.begin() ? " " : ", ") + key;
+    if (extension > 0) what += ", extending grids, step " + std::to_string(extension);
+    runs_.ensure(what, runs, refusal);
     auto run = runs.begin();
     for (const auto& [method, candidate] : fresh)
       if (!method->grids.empty() && method->target) {
@@ -250,7 +257,7 @@ class Tuner {
           key_error(candidate.cell.match->option, "match_bits_of: " + describe(candidate.cell.axis_labels) + " is to match " +
                                                       describe(candidate.cell.reference_labels()) + ", which the sweep excludes"),
           candidate.cell);
-    runs_.ensure({reference->second.best->cell});
+    runs_.ensure("measuring the bits to match", {reference->second.best->cell});
     return runs_.bits(reference->second.best->cell, Against::bits_up);
   }
   void match(const std::vector<std::pair<Method*, Candidate*>>& fresh, TuningRuns::Refusal refusal) {
@@ -262,8 +269,9 @@ class Tuner {
       for (auto& [candidate, search] : searches)
         if (search.goes_on() && try_value(*candidate, search)) runs.push_back(candidate->cell);
       if (runs.empty()) break;
-      say("matching bits, step " + std::to_string(step) + ": " + std::to_string(runs.size()) + " to find");
-      runs_.ensure(runs, refusal);
+      const std::string what = "matching bits, step " + std::to_string(step);
+      say(what + ": " + std::to_string(runs.size()) + " to find");
+      runs_.ensure(what, runs, refusal);
       for (auto& [candidate, search] : searches) {
         if (!search.goes_on()) continue;
         if (runs_.has_failed(candidate->cell))

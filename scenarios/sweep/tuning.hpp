@@ -59,6 +59,13 @@ struct TunedOption {
   std::size_t missed = 0;        // tuning seeds on which the best candidate never reached it
 };
 
+// How far tuning has come: the runs of one step, such as the candidates of a grid, which start together.
+struct TuningProgress {
+  std::string what;  // "tuning local.learning_rate", "matching bits, step 2"
+  std::size_t done = 0, runs = 0;
+  int workers = 1;  // runs at a time
+};
+
 struct TuningMachine {
   int workers = 1;
   Workers kind = Workers::processes;
@@ -68,6 +75,7 @@ struct TuningMachine {
   StatePaging paging{};            // paging of each run
   std::function<void(const std::string&)> note;
   std::function<int()> signal;
+  std::function<void(const TuningProgress&)> progress{};  // called when a step begins and when a run of it ends
 };
 
 // Tunes `cells`, sets the found values in them and returns these values. Does nothing if no key is tuned. Throws ConfigError if a reference

@@ -46,7 +46,7 @@ bool TuningRuns::is_stored(const Cell& cell) const {
   return catalog_ == nullptr && store_->holds(run);
 }
 
-void TuningRuns::ensure(const std::vector<Cell>& cells, Refusal refusal) {
+void TuningRuns::ensure(const std::string& what, const std::vector<Cell>& cells, Refusal refusal) {
   std::vector<Cell> runs;
   for (const Cell& cell : cells)
     for (std::int64_t s = 0; s < seeds_; ++s) runs.push_back(seeded(cell, s));
@@ -54,10 +54,10 @@ void TuningRuns::ensure(const std::vector<Cell>& cells, Refusal refusal) {
   std::set<std::uint64_t> met;
   for (std::size_t i = 0; i < runs.size(); ++i)
     if (met.insert(runs[i].hash).second && !is_stored(runs[i])) pending.push_back(i);
-  if (!pending.empty()) run(runs, std::move(pending), refusal);
+  if (!pending.empty()) run(what, runs, std::move(pending), refusal);
 }
 
-void TuningRuns::run(const std::vector<Cell>& runs, std::vector<std::size_t> pending, Refusal refusal) {
+void TuningRuns::run(const std::string& what, const std::vector<Cell>& runs, std::vector<std::size_t> pending, Refusal refusal) {
   if (catalog_ == nullptr) throw TuningNotStored();
   SweepSettings settings;
   settings.workers = machine_.workers;
@@ -67,9 +67,18 @@ void TuningRuns::run(const std::vector<Cell>& runs, std::vector<std::size_t> pen
   SweepRunner runner(runs, *catalog_, settings);
   store_unusable(runner, pending, refusal);
   if (pending.empty()) return;
-  if (machine_.memory_bytes > 0) runner.fit(machine_.memory_bytes);
+  TuningProgress progress{.what = what, .done = 0, .runs = pending.size(), .workers = machine_.workers};
+  if (machine_.memory_bytes > 0) progress.workers = runner.fit(machine_.memory_bytes);
+  const auto report = [&] {
+    if (machine_.progress) machine_.progress(progress);
+  };
   SweepEvents events;
   events.signal = machine_.signal;
+  events.ended = [&](std::size_t, const RunRecord&) {
+    ++progress.done;
+    report();
+  };
+  report();
   runner.run(pending, store(), events);
   if (machine_.signal && machine_.signal() != 0) throw TuningInterrupted();
 }

@@ -30,9 +30,10 @@ class TuningRuns {
   TuningRuns(const DataCatalog* catalog, const TuningMachine& machine, std::int64_t seeds);
 
   enum class Refusal { is_an_error, is_a_bad_value };
-  // Runs all seeds of all cells that are not stored yet. A cell that cannot run is stored as failed. If none of a combination's cells can
-  // run, throws ConfigError with the reason, unless `refusal` allows it for values beyond a grid.
-  void ensure(const std::vector<Cell>& cells, Refusal refusal = Refusal::is_an_error);
+  // Runs all seeds of all cells that are not stored yet, and reports them as progress of `what`. A cell that cannot run is stored as
+  // failed. If none of a combination's cells can run, throws ConfigError with the reason, unless `refusal` allows it for values beyond a
+  // grid.
+  void ensure(const std::string& what, const std::vector<Cell>& cells, Refusal refusal = Refusal::is_an_error);
   // Returns the summaries of a cell's runs, one per seed. Call after ensure().
   [[nodiscard]] std::vector<RunRecord> records(const Cell& cell) const;
   // Returns true if a run of the cell failed, so that its bits are meaningless.
@@ -51,7 +52,7 @@ class TuningRuns {
   [[nodiscard]] Cell seeded(const Cell& cell, std::int64_t seed) const;
   [[nodiscard]] bool is_stored(const Cell& cell) const;
   [[nodiscard]] RunStore& store();
-  void run(const std::vector<Cell>& runs, std::vector<std::size_t> pending, Refusal refusal);
+  void run(const std::string& what, const std::vector<Cell>& runs, std::vector<std::size_t> pending, Refusal refusal);
   void store_unusable(SweepRunner& runner, std::vector<std::size_t>& pending, Refusal refusal);
 
   const DataCatalog* catalog_;
