@@ -33,6 +33,7 @@ _MOST_WARNINGS = 5  # of runs that failed or diverged
 _RANGES = {"threads": (1, 4096), "jobs": (1, 4096), "seconds": (0, 3600), "most": (1, 1_000_000), "checkpoint_rounds": (0, 2**63),
            "checkpoint_minutes": (0, 1e6), "block": (0, 2**32 - 1)}
 _PATHS = ("out", "data_folder", "save_model", "state_folder")
+_DEVICES = ("cpu", "cuda", "auto")
 _TEXTS = ("device", "state_memory", "memory", "shard", "model_format")
 
 
@@ -199,14 +200,23 @@ def _options(scenario: ScenarioLike, settings: dict[str, Any], **options: Any) -
         raise _core.ConfigError("again: repeats what resume continues; give one of them")
     if given.get("model_format", "npy") not in ("npy", "safetensors"):
         raise _core.ConfigError(f"model_format: must be one of npy, safetensors; is {given['model_format']!r}")
-    if given.get("device") == "gpu":
-        raise _core.ConfigError("device: must be one of cpu, cuda, auto; is 'gpu'; did you mean 'cuda'?")
+    _require_device(given.get("device", "cpu"))
     if "save_model" in given:
         _require_writable("save_model", Path(given["save_model"]))
     source = source_of(scenario)
     found = given | source | {"settings": [*source["settings"], *_toml.settings(settings)]}
     registration.refresh(registration.text_of(found))
     return found
+
+
+def _require_device(name: str) -> None:
+    if name in _DEVICES:
+        return
+    word = name.lower()
+    meant = "cuda" if word.startswith(("gpu", "cuda", "nvidia")) else next((one for one in _DEVICES if one == word), "")
+    hint = f"; did you mean {meant!r}?" if meant else _core.hint(name, list(_DEVICES))
+    numbered = " The environment variable CUDA_VISIBLE_DEVICES chooses one of several GPUs." if meant == "cuda" and ":" in name else ""
+    raise _core.ConfigError(f"device: must be one of {', '.join(_DEVICES)}; is {name!r}{hint}{numbered}")
 
 
 def _require_writable(name: str, folder: Path) -> None:

@@ -229,12 +229,25 @@ std::vector<MeasureColumn> all_columns(const std::vector<RunRecord>& records, st
   return all;
 }
 
+// Returns the measure that a name most likely means, with the names of all: "accuracy" means test_accuracy.
+std::string hint_of_measure(const std::string& name, const std::vector<std::string>& measures) {
+  std::string near = nearest_name(name, measures);
+  const auto ends_so = [&name](const std::string& measure) { return measure.ends_with("_" + name); };
+  if (const auto found = std::ranges::find_if(measures, ends_so); near.empty() && found != measures.end()) near = *found;
+  std::string all;
+  for (const std::string& measure : measures) all += (all.empty() ? "" : ", ") + measure;
+  return (near.empty() ? "" : "; did you mean '" + near + "'?") + " (known: " + all + ")";
+}
+
 void choose_measures(Study& study, const std::vector<RunRecord>& records, const std::vector<std::string>& asked, Problems& problems) {
   const std::vector<MeasureColumn> all = all_columns(records, study.notes);
+  std::vector<std::string> measures;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (i >= standard_columns().size() || is_measure(all[i].name)) measures.push_back(all[i].name);
   for (const std::string& measure : asked) {
     const std::size_t place = place_of(all, measure);
-    if (place == all.size() || (place < standard_columns().size() && !is_measure(measure)))
-      problems.push_back({"--measure", "'" + measure + "' is not a measured column of rounds.csv"});
+    if (std::ranges::find(measures, measure) == measures.end())
+      problems.push_back({"--measure", "'" + measure + "' is not a measured column of rounds.csv" + hint_of_measure(measure, measures)});
     else
       study.columns.push_back(all[place]);
   }

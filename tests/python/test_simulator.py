@@ -109,7 +109,33 @@ TABLE = {"name": "table", "rounds": 3, "data": {"name": "mushrooms"}, "partition
     (lambda: fedbits.run(TABLE, thread=1), "^thread=1: thread: unknown key; did you mean the argument threads="),
     (lambda: fedbits.run(TABLE, data_dir="x"), '^data_dir="x": data_dir: unknown key; did you mean the argument data_folder=. .known'),
     (lambda: fedbits.plan(TABLE, thread=1), "did you mean the argument threads="),
-    (lambda: fedbits.run(TABLE, device="gpu"), "^device: .*did you mean 'cuda'"),
+    (lambda: fedbits.run(TABLE, device="gpu"), "^device: must be one of cpu, cuda, auto; is 'gpu'; did you mean 'cuda'.$"),
+    (lambda: fedbits.run(TABLE, device="GPU"), "did you mean 'cuda'"),
+    (lambda: fedbits.run(TABLE, device="CPU"), "did you mean 'cpu'"),
+    (lambda: fedbits.run(TABLE, device="cuda:1"), "did you mean 'cuda'. The environment variable CUDA_VISIBLE_DEVICES chooses one"),
+    (lambda: fedbits.run(TABLE, seeds=3), "^seeds=3: seeds: must be a table, is 3; did you mean sweep__seeds=3.$"),
+    (lambda: fedbits.run(TABLE, lr=0.1), "^lr=0.1: lr: unknown key; did you mean local__learning_rate=0.1. .known"),
+    (lambda: fedbits.Scenario(TABLE, lr=0.1), "did you mean local__learning_rate=0.1"),
+    (lambda: fedbits.run(TABLE, batch_size=8), "did you mean local__batch=8"),
+    (lambda: fedbits.run(TABLE, num_rounds=8), "did you mean rounds=8"),
+    (lambda: fedbits.run(TABLE, roundss=8), "did you mean rounds=8"),
+    (lambda: fedbits.run(TABLE, measure="accuracy"), r'^measure="accuracy": measure: unknown key; every study measures its losses and test_accuracy; '
+     r'Store.comparison\(measure="test_accuracy"\) .*evaluate__measures=\[...\] adds other measures \(known'),
+    (lambda: fedbits.run(TABLE, metrics=["accuracy"]), "every study measures its losses and test_accuracy"),
+    (lambda: fedbits.run(TABLE, verbose=False), "did you mean the argument progress="),
+    (lambda: fedbits.run(TABLE, output_dir="x"), "did you mean the argument out="),
+    (lambda: fedbits.run(TABLE, workers=2), "did you mean the argument jobs= of fedbits.sweep"),
+    (lambda: fedbits.sweep(TABLE, n_jobs=2), "did you mean the argument jobs=."),
+    (lambda: fedbits.run(TABLE, shard="1/2"), "did you mean the argument shard= of fedbits.sweep"),
+    (lambda: fedbits.sweep(TABLE, block=2), "did you mean the argument block= of fedbits.run"),
+    (lambda: fedbits.run(TABLE, compressor=fedbits.TopK(k=3)), r"did you mean compressor__up=\.\.\."),
+    (lambda: fedbits.run(TABLE, compressor="top_k"), 'did you mean compressor__up__kind="top_k"'),
+    (lambda: fedbits.run(TABLE, feedback="ef21"), 'did you mean feedback__up__kind="ef21"'),
+    (lambda: fedbits.run(TABLE, data="mnist"), 'did you mean data__name="mnist"'),
+    (lambda: fedbits.run(TABLE, dataset="mnist"), 'did you mean data__name="mnist"'),
+    (lambda: fedbits.run(TABLE, data="synthetic"), 'did you mean data__kind="synthetic"'),
+    (lambda: fedbits.run(TABLE, model="mlp"), 'did you mean model__kind="mlp"'),
+    (lambda: fedbits.run(TABLE, model={"kind": "logistic_regresion"}), 'model.kind: .*did you mean "logistic_regression"'),
     (lambda: fedbits.run(TABLE | {"data": {"name": "mnist"}}, data_folder="."),
      r"^data\.name: .*clone builds, gets it.*`fedbits data fetch mnist --data DIR`; then pass data_folder=DIR$"),
     (lambda: fedbits.run(TABLE | {"model": {"kind": "logistic_regression", "l22": 1}}), r"^model\.l22: unknown key"),
@@ -163,6 +189,8 @@ def test_a_value_that_no_option_can_take_is_refused(value):
     (lambda: fedbits.check("top_k", only="bits"), TypeError, "it must be a list of checks, as ['bits']"),
     (lambda: fedbits.Scenario(STUDY, compressor={"up": fedbits.TopK}), TypeError, "TopK is a class; a value of a scenario is one of its objects, as TopK(...)"),
     (lambda: fedbits.run(STUDY, rounds=None), TypeError, "None is of type NoneType"),
+    (lambda: fedbits.run(STUDY, feedback=fedbits.EF21), TypeError, "a scenario names the kind of a feedback, as feedback__up__kind='ef21'"),
+    (lambda: fedbits.Scenario(STUDY).learning_rate, AttributeError, "learning_rate: unknown key; did you mean \"local.learning_rate\"?"),
     (lambda: fedbits.run(3), TypeError, "this is of type int"),
 ])
 def test_a_wrong_argument_is_named(wrong, error, words):
@@ -178,7 +206,7 @@ def test_a_wrong_argument_is_named(wrong, error, words):
     ({"model_format": "npz"}, fedbits.ConfigError, "must be one of npy, safetensors; is 'npz'"),
     ({"device": "gpu"}, fedbits.ConfigError, "did you mean 'cuda'"),
     ({"state_memory": "2Q"}, fedbits.ConfigError, "such as 8G or 500M"),
-    ({"jobs": 3}, fedbits.ConfigError, "jobs: unknown key"),
+    ({"jobs": 3}, fedbits.ConfigError, "jobs: unknown key; did you mean the argument jobs= of fedbits.sweep"),
     ({"out": 3}, TypeError, "out is 3; it must be a path"),
     ({"threads": "two"}, TypeError, "threads is 'two'; it must be a whole number"),
     ({"threads": 1.5}, TypeError, "threads is 1.5; it must be a whole number"),
@@ -335,12 +363,17 @@ def test_lines_are_written_where_tqdm_is_missing(capsys, without_tqdm, play, opt
     assert ", 2 at a time" in told and re.search(r"fedbits: 6/6 runs in \d+ s\n$", told)
 
 
-def test_lines_say_what_is_prepared(capsys, without_tqdm):
-    timer = threading.Timer(4, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+def test_lines_say_what_is_prepared(capsys, without_tqdm, monkeypatch):
+    written = progress._Lines.write
+
+    def write_and_stop(lines, text):
+        written(lines, text)
+        if "the minimum of f is looked for" in text:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(progress._Lines, "write", write_and_stop)
     with pytest.raises(KeyboardInterrupt):
         fedbits.run(LONG_TO_PREPARE)
-    timer.join()
     assert "fedbits: preparing: the minimum of f is looked for" in capsys.readouterr().err
 
 
