@@ -178,9 +178,7 @@ def _play(study: Callable[..., tuple[str, list[str]]], scenario: ScenarioLike, p
         finally:
             _warn(_core.take_warnings())
     registration.raise_failure()  # what a part that is written in Python has raised; its run is stored as failed
-    store = Store(folder)
-    store._played = listener.runs
-    return store
+    return Store._of_played(folder, listener.runs)
 
 
 def _options(scenario: ScenarioLike, settings: dict[str, Any], **options: Any) -> dict[str, Any]:
