@@ -100,7 +100,7 @@ class Feedback(Part):
         if not isinstance(estimate, np.ndarray):
             raise TypeError(f"out is of type {type(estimate).__name__}; it must be an array of {self.P} float64")
         if estimate.dtype != np.float64 or estimate.shape != (self.P,) or not estimate.flags.c_contiguous or not estimate.flags.writeable:
-            raise ValueError(f"out is an array of {out.dtype} with the shape {out.shape}; it has to be a contiguous array of {self.P} float64 that can be "
+            raise ValueError(f"out is an array of {estimate.dtype} with the shape {estimate.shape}; it has to be a contiguous array of {self.P} float64 that can be "
                              f"written to, as numpy.empty({self.P})")
         self._rounds.receive([] if weights is None else arguments.numbers("weights", weights), estimate)
         return estimate
