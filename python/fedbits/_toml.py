@@ -36,6 +36,8 @@ def value_text(value: Any, path: str, level: int = 0, numbers: Iterator[int] | N
         return "{" + ", ".join(texts) + "}"
     if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
         return "[" + ", ".join(value_text(one, f"{path}[{place}]", level + 1, numbers) for place, one in enumerate(value)) + "]"
+    if hasattr(value, "kind") and hasattr(value, "receive"):  # a feedback
+        raise TypeError(f"{path}: a scenario names the kind of a feedback, as feedback__up__kind={value.kind!r}, and not its object")
     raise TypeError(f"{path}: a value of a scenario is a bool, an int, a float, a str, a list or a dict of these; {arguments.shown(value)} is of type "
                     f"{type(value).__name__}")
 

@@ -142,7 +142,8 @@ class Memory:
                 start(self._arrays[name])
         found = self._arrays[name]
         if found.size != size or found.dtype != dtype:
-            raise ValueError(f"this memory is of a vector with {found.size} numbers of {found.dtype}, not {size} of {dtype}")
+            other = f"; convert the vector to {found.dtype}, or begin another fedbits.Memory()" if found.size == size else ""
+            raise ValueError(f"this memory is of a vector with {found.size} numbers of {found.dtype}, not {size} of {dtype}{other}")
         return found
 
     def clear(self) -> None:
@@ -322,7 +323,11 @@ class Compressor(Part):
         tensors = _tensors_of(shapes, sizes)
         operator = self._require_one_phase(of, tensors)
         out = np.empty(math.prod(sizes), of)
-        operator.decode([bytes(message)], *key, None, out)
+        try:
+            operator.decode([bytes(message)], *key, None, out)
+        except _core.Error as error:
+            error.args = (f"{error}; they are read as of dtype=\"{of}\", and shape, dtype, client, round and seed have to be the sender's",)
+            raise
         return out.reshape(sizes)
 
     def _require_one_phase(self, dtype: np.dtype, tensors: Sequence[tuple[int, ...]]) -> Any:

@@ -169,7 +169,8 @@ def _numbers_of(features: np.ndarray, name: str) -> np.ndarray:
     """Returns features as bytes or floating point numbers."""
     if features.dtype != np.uint8 and not np.issubdtype(features.dtype, np.floating):
         if not np.issubdtype(features.dtype, np.integer) and features.dtype != bool:
-            raise TypeError(f"{name} has {features.dtype}; numbers are needed")
+            way = f", and {name}.astype(float) makes them of texts and objects that are numbers" if features.dtype.kind in "OSU" else ""
+            raise TypeError(f"{name} has {features.dtype}; numbers are needed{way}")
         features = features.astype(np.float64)
     if features.ndim < 2 or features.size == 0:
         raise ValueError(f"{name} has the shape {features.shape}; rows of at least one number are needed")

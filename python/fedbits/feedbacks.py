@@ -71,7 +71,8 @@ class Feedback(Part):
         """
         array, shape, like = flat(vector)
         if array.dtype != self.dtype:
-            raise TypeError(f"the vector has {array.dtype}; this feedback was made for {self.dtype}")
+            raise TypeError(f"the vector has {array.dtype}; this feedback was made for {self.dtype}: make it with dtype=\"{array.dtype}\", or convert the "
+                            f"vector to {self.dtype}")
         if array.size != self.P:
             raise ValueError(f"the vector has {array.size} numbers; this feedback was made for {self.P}")
         sent = self._rounds.send(self._client(client), array, arguments.positive("step_size", step_size), not check)
@@ -99,7 +100,8 @@ class Feedback(Part):
         if not isinstance(estimate, np.ndarray):
             raise TypeError(f"out is of type {type(estimate).__name__}; it must be an array of {self.P} float64")
         if estimate.dtype != np.float64 or estimate.shape != (self.P,) or not estimate.flags.c_contiguous or not estimate.flags.writeable:
-            raise ValueError(f"out has to be a contiguous array of {self.P} float64 that can be written to")
+            raise ValueError(f"out is an array of {estimate.dtype} with the shape {estimate.shape}; it has to be a contiguous array of {self.P} float64 that can be "
+                             f"written to, as numpy.empty({self.P})")
         self._rounds.receive([] if weights is None else arguments.numbers("weights", weights), estimate)
         return estimate
 

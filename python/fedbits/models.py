@@ -187,7 +187,8 @@ class Model(_Part):
         if not isinstance(array, np.ndarray):
             raise TypeError(f"{what} has to be an array of NumPy, and is {type(array).__name__}")
         if array.dtype != self._facts.dtype:
-            raise TypeError(f"{what} has {array.dtype}; this run computes in {self._facts.dtype}")
+            raise TypeError(f"{what} has {array.dtype}; this run computes in {self._facts.dtype}: convert it, as {what.split()[-1]}.astype("
+                            f"\"{self._facts.dtype}\"), or set precision of the scenario")
         if array.size != self._size:
             raise ValueError(f"{what} has {array.size} numbers; shapes() has {self._size}")
         if not array.flags.c_contiguous:

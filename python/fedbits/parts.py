@@ -110,7 +110,7 @@ def flat(x: Any) -> tuple[np.ndarray, tuple[int, ...], Callable[[np.ndarray], An
             raise TypeError(f"the tensor lies on {x.device}; x.cpu() copies it to where this package works")
         x, like = x.detach(), torch.from_numpy
         if x.dtype not in (torch.float32, torch.float64):
-            raise TypeError(f"the tensor has {x.dtype}; float32 and float64 can be compressed")
+            raise TypeError(f"the tensor has {x.dtype}; float32 and float64 can be compressed, and x.float() converts it")
         if not x.is_contiguous():
             raise ValueError("the tensor is not contiguous; x.contiguous() makes a copy that is")
     if not isinstance(x, np.ndarray):
@@ -121,7 +121,7 @@ def flat(x: Any) -> tuple[np.ndarray, tuple[int, ...], Callable[[np.ndarray], An
         except (BufferError, RuntimeError, TypeError) as error:
             raise TypeError(f"{type(x).__name__} cannot be read here ({error}); an array on the CPU can") from error
     if x.dtype not in FLOATS:
-        raise TypeError(f"the array has {x.dtype}; float32 and float64 can be compressed")
+        raise TypeError(f"the array has {x.dtype}; float32 and float64 can be compressed, and x.astype(\"float32\") converts it")
     if not x.flags.c_contiguous:
         raise ValueError("the array is not contiguous; numpy.ascontiguousarray(x) makes a copy that is")
     if x.size == 0:

@@ -1,227 +1,282 @@
 """The charts of the report as figures of matplotlib, ready for a paper.
 
-    figure = fedbits.plot.accuracy_against_bits(store)
+    figure = fedbits.plot.accuracy_against_bits(store, size="column")
     fedbits.plot.save(figure, "accuracy.pdf", "accuracy.svg")
 
-Every function takes a Store (or its folder) and returns a Figure with a panel per level of heterogeneity. Colours are Okabe and Ito's, which the
-colour-blind can tell apart; the baseline is black, methods that lose nothing are grey and dotted. Means are over seeds, bands and bars are Student's 95%
-intervals. What every function takes:
+Every function takes a Store (or its folder) and returns a Figure with a panel per level of heterogeneity, in which something is drawn. Colours are Okabe
+and Ito's, which the colour-blind can tell apart; the baseline is black, methods that lose nothing are grey and dotted. Means are over seeds, bands and bars
+are Student's 95% intervals. matplotlib's own settings (rcParams) stay as they are. What most functions take:
 
 methods: labels, or one label, in the place of all.  levels: those of the levels (panels), in the place of all.
-size: width and height of a panel, in inches; 2.3 x 1.8 fits three panels into the width of a page.
-scale: "linear", "log", or "auto", for the vertical axis.
-options: those of Store.report: baseline, method, level, study, window, and the measure where it is not an argument.
-Raises ImportError where matplotlib is missing, ConfigError for labels and names that the store does not have, and ValueError where there is nothing to
-draw.
+scale: of the vertical axis: "linear", "log", or "auto" = logarithmic for gaps f - f* that span a decade, and for other values above 0 that span two.
+size: of the whole figure. "column" = 3.25 inches wide and "page" = 6.75, the widths of a column and of both in the template of ICML; a number = width
+in inches (NeurIPS has 5.5); (width, height) in inches. Panels are at least 2 inches wide, up to three beside each other, so that several lie below each
+other in a column; without a height they have 0.8 times their width, and 2 inches at the most in several rows. None = "column" for one panel, and for more
+2.25 inches for each.
+figure: a Figure or SubFigure of yours in which panels and legend are drawn; layout="constrained" of it makes room for labels.
+ax: an Axes of yours, or a list with one for each panel. Lines have labels, so that ax.legend() shows them; no legend is drawn.
+baseline: label of the method that others are compared with.  method, level: keys of the axes of the sweep that are methods and levels.  study: name of
+one of several studies in the store. None = those of Store.report.
+
+Axes stay in the range of the measure: accuracies in [0, 1], and what is at least 0 in every run from 0 on; intervals end there.
+Raises ImportError where matplotlib is missing, StoreError for a folder without a store, ConfigError for names and labels that the store does not have,
+ValueError for methods, levels, scales and sizes that do not exist and where there is nothing to draw, and TypeError for what is no figure or axes.
 """
 from __future__ import annotations
 
-import functools
 import math
 import os
-from typing import Any, Callable, Iterable, Sequence
+from typing import Any, Sequence
 
-from fedbits import _core, arguments
-from fedbits.needed import needed
-from fedbits.store import Store, list_of
+from fedbits import arguments
+from fedbits._drawing import (BITS, INK, SOFT, Chart, Labels, Place, Range, Size, bar, choice, drawn_y, file_settings, forest_height, forest_names,
+                              forest_row, known, set_scale, thin_labels, wants_log)
+from fedbits.store import Store
 
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # Okabe and Ito
-_DASHES = ("-", (0, (6, 3)), (0, (2, 3)), (0, (8, 3, 2, 3)))
-_INK, _SOFT = "#1b1f24", "#57606a"
-_BITS = {"up": "uplink bits", "both": "bits up and down", "published": "published uplink bits", "entropy": "entropy bound of uplink bits"}
-_SIZE = (2.3, 1.8)
-_Labels = str | Sequence[str] | None
+_StoreLike = Store | str | os.PathLike[str]
+_SHARE = {"share": True, "gap": False}  # of a measure in [0, 1]
 
 
-def accuracy_against_bits(store: Store | str, *, bits: str = "up", **looks: Any) -> Any:
-    """Test accuracy against bits of all clients together. bits: "up", "both", "published" or "entropy"."""
-    return curves(store, "test_accuracy", against=bits, **looks)
+def accuracy_against_bits(store: _StoreLike, *, bits: str = "up", methods: Labels = None, levels: Labels = None, scale: str = "auto", size: Size = None,
+                          figure: Any = None, ax: Any = None, baseline: str | None = None, method: str | None = None, level: str | None = None,
+                          study: str | None = None) -> Any:
+    """Test accuracy, in [0, 1], against bits of all clients together. bits: "up", "both", "published" or "entropy".
 
-
-def loss_against_bits(store: Store | str, *, bits: str = "up", **looks: Any) -> Any:
-    """The training objective against bits of all clients together."""
-    return curves(store, "train_loss", against=bits, **looks)
-
-
-def curves(store: Store | str, measure: str, *, against: str = "up", methods: _Labels = None, levels: _Labels = None,
-           size: tuple[float, float] = _SIZE, scale: str = "auto", **options: Any) -> Any:
-    """A measure (a column of Store.rounds) against bits, or against="round".
-
-    A run keeps its last measured value, and a curve ends where its first run ends.
+    The other arguments and errors are those of curves().
     """
-    chart = _Chart(store, methods, levels, measure=measure, **options)
+    return curves(store, "test_accuracy", against=bits, methods=methods, levels=levels, scale=scale, size=size, figure=figure, ax=ax, baseline=baseline,
+                  method=method, level=level, study=study)
+
+
+def loss_against_bits(store: _StoreLike, *, bits: str = "up", methods: Labels = None, levels: Labels = None, scale: str = "auto", size: Size = None,
+                      figure: Any = None, ax: Any = None, baseline: str | None = None, method: str | None = None, level: str | None = None,
+                      study: str | None = None) -> Any:
+    """The training objective against bits of all clients together. bits: "up", "both", "published" or "entropy".
+
+    The other arguments and errors are those of curves().
+    """
+    return curves(store, "train_loss", against=bits, methods=methods, levels=levels, scale=scale, size=size, figure=figure, ax=ax, baseline=baseline,
+                  method=method, level=level, study=study)
+
+
+def curves(store: _StoreLike, measure: str, *, against: str = "up", methods: Labels = None, levels: Labels = None, scale: str = "auto", size: Size = None,
+           figure: Any = None, ax: Any = None, baseline: str | None = None, method: str | None = None, level: str | None = None,
+           study: str | None = None) -> Any:
+    """A measure (a column of Store.rounds) against bits of all clients together, or against rounds: a line per method, with its interval as a band.
+
+    against: "up", "both" (up and down), "published" (as the method's paper counts), "entropy" (an ideal code's bits) or "round".
+    A run keeps its last measured value, and a curve ends where its first run ends. Bits are on a logarithmic axis.
+
+    methods, levels: labels of what is drawn, or one label.  scale: "auto", "linear" or "log", of the measure.
+    size: "column" (3.25 in), "page" (6.75 in), a width, or (width, height) in inches.  figure: a figure of yours.  ax: axes of yours, one per panel.
+    baseline, method, level, study: as for Store.report. help(fedbits.plot) says more of them.
+
+    Returns the Figure (that of `ax`, if given). Raises ConfigError for a measure or label that the store does not have, and ValueError for other names
+    and where there is nothing to draw.
+    """
+    chart = Chart(store, Place(size, figure, ax), methods, levels, measure=measure, baseline=baseline, method=method, level=level, study=study)
     of_measure = chart.measure()
-    figure = _curve_figure(chart, of_measure["curves"][chart.known_bits(against, of_measure["curves"])], of_measure["title"], size,
-                           _is_log(scale, of_measure, chart), against)
-    if of_measure["share"]:  # an interval may leave the range of its measure
-        low, high = figure.axes[0].get_ylim()
-        figure.axes[0].set_ylim(max(low, -0.02), min(high, 1.02))
-    return figure
+    panels = of_measure["curves"][known(against, of_measure["curves"])]
+    return _curve_figure(chart, panels, of_measure["title"], against, scale, of_measure, chart.range_of_measure())
 
 
-def density(store: Store | str, *, methods: _Labels = None, levels: _Labels = None, size: tuple[float, float] = _SIZE,
-            scale: str = "auto", **options: Any) -> Any:
-    """The share of entries that were sent, elements / (clients x P), against rounds."""
-    chart = _Chart(store, methods, levels, **options)
-    return _curve_figure(chart, chart.data["density"], "share of entries sent", size, scale == "log", "round")
+def density(store: _StoreLike, *, methods: Labels = None, levels: Labels = None, scale: str = "auto", size: Size = None, figure: Any = None,
+            ax: Any = None, baseline: str | None = None, method: str | None = None, level: str | None = None, study: str | None = None) -> Any:
+    """The share of entries that were sent, elements / (clients x P), in [0, 1], against rounds.
 
-
-def clients(store: Store | str, *, methods: _Labels = None, levels: _Labels = None, size: tuple[float, float] = _SIZE,
-            **options: Any) -> Any:
-    """Accuracy on each client's own rows: the median client, the 10th to the 90th percentile as the band, and the worst client dotted.
-
-    Needs runs with evaluate.clients_every.
+    The arguments and errors are those of curves(); scale="auto" is linear.
     """
-    chart = _Chart(store, methods, levels, **options)
-    p10, p50, p90, worst = ([list(chart.lines(curve)) for curve in panels] for panels in chart.data["clients"])
-    figure, axes = chart.figure(size, x="round", y="accuracy of clients", drawn=[len(lines) for lines in p50])
+    chart = Chart(store, Place(size, figure, ax), methods, levels, baseline=baseline, method=method, level=level, study=study)
+    return _curve_figure(chart, chart.data["density"], "share of entries sent", "round", scale, _SHARE, Range(0.0, 1.0))
+
+
+def clients(store: _StoreLike, *, methods: Labels = None, levels: Labels = None, size: Size = None, figure: Any = None, ax: Any = None,
+            baseline: str | None = None, method: str | None = None, level: str | None = None, study: str | None = None) -> Any:
+    """Accuracy on each client's own rows, in [0, 1], against rounds: the median client, the 10th to the 90th percentile as the band, and the worst client
+    dotted. Needs runs with evaluate.clients_every.
+
+    The arguments and errors are those of curves().
+    """
+    chart = Chart(store, Place(size, figure, ax), methods, levels, baseline=baseline, method=method, level=level, study=study)
+    p10, p50, p90, worst = ([chart.lines(curve) for curve in panels] for panels in chart.data["clients"])
+    drawn, axes = chart.axes(x="round", y="accuracy of clients", drawn=[len(lines) for lines in p50])
     for panel, axis in axes:
         for low, middle, high, least in zip(p10[panel], p50[panel], p90[panel], worst[panel]):
             style = chart.style(middle["m"])
             axis.fill_between(middle["x"], low["y"], high["y"], step="post", alpha=0.15, color=style["color"], linewidth=0)
-            axis.step(middle["x"], middle["y"], where="post", **style)
+            axis.step(middle["x"], middle["y"], where="post", label=chart.label(middle["m"]), **style)
             axis.step(least["x"], least["y"], where="post", color=style["color"], linestyle=":", linewidth=0.9)
-    return figure
+    set_scale([axis for _, axis in axes], False, Range(0.0, 1.0), ())
+    return drawn
 
 
-def theory(store: Store | str, *, quantity: str = "gradient", methods: _Labels = None, levels: _Labels = None,
-           size: tuple[float, float] = _SIZE, **options: Any) -> Any:
-    """What a convergence theorem bounds (lines) beside its bound (dots), for runs that satisfy its assumptions.
+def theory(store: _StoreLike, *, quantity: str = "gradient", methods: Labels = None, levels: Labels = None, size: Size = None, figure: Any = None,
+           ax: Any = None, baseline: str | None = None, method: str | None = None, level: str | None = None, study: str | None = None) -> Any:
+    """What a convergence theorem bounds (lines) beside its bound (dots) against rounds, both on logarithmic axes, for runs that satisfy its assumptions.
 
     quantity: "gradient" = mean of |grad f|^2 over the rounds so far, "average" = f - f* at the weighted average of the models, "tight" = f - f* under
-    learning_rate = "tight", with the rate of its worst case.
+    learning_rate = "tight", with the rate of its worst case. The other arguments and errors are those of curves().
     """
-    chart = _Chart(store, methods, levels, **options)
-    measured, bounds = ([list(chart.lines(curve)) for curve in panels]
-                        for panels in chart.data["theory"][_choice("quantity", quantity, ("gradient", "average", "tight"))])
-    title = {"gradient": "mean of $|\\nabla f|^2$", "average": "$f - f^*$ at the average", "tight": "$f - f^*$"}[quantity]
-    figure, axes = chart.figure(size, x="rounds", y=title, drawn=[len(lines) for lines in measured])
+    place = choice("quantity", quantity, ("gradient", "average", "tight"))
+    chart = Chart(store, Place(size, figure, ax), methods, levels, baseline=baseline, method=method, level=level, study=study)
+    measured, bounds = ([chart.lines(curve) for curve in panels] for panels in chart.data["theory"][place])
+    title = ("mean of $|\\nabla f|^2$", "$f - f^*$ at the average", "$f - f^*$")[place]
+    drawn, axes = chart.axes(x="rounds", y=title, drawn=[len(lines) for lines in measured])
     for panel, axis in axes:
         axis.set(xscale="log", yscale="log")
         for line in measured[panel]:
-            axis.step(line["x"], line["y"], where="post", **chart.style(line["m"]))
+            axis.step(line["x"], line["y"], where="post", label=chart.label(line["m"]), **chart.style(line["m"]))
         for line in bounds[panel]:
             axis.plot(line["x"], line["y"], color=chart.style(line["m"])["color"], linestyle="none", marker=".", markersize=2.5)
-    _thin_labels(axes[0][1])
-    return figure
+        thin_labels(axis)
+    return drawn
 
 
-def price(store: Store | str, measure: str | None = None, *, bits: str = "up", methods: _Labels = None,
-          levels: _Labels = None, size: tuple[float, float] = _SIZE, scale: str = "auto", **options: Any) -> Any:
-    """A measure at the end of the runs against the bits that they sent; the line joins the methods that no other one beats in both."""
-    chart = _Chart(store, methods, levels, measure=measure, **options)
+def price(store: _StoreLike, measure: str | None = None, *, bits: str = "up", methods: Labels = None, levels: Labels = None, scale: str = "auto",
+          size: Size = None, figure: Any = None, ax: Any = None, baseline: str | None = None, method: str | None = None, level: str | None = None,
+          study: str | None = None, window: float | None = None) -> Any:
+    """A measure at the end of the runs against the bits that they sent, with an interval for each method; the line joins the methods that no other one
+    beats in both.
+
+    measure: a column of Store.rounds; None = the first of the report.  bits: "up", "both", "published" or "entropy".
+    window: share of a budget over which a run's value is averaged, weighted by bits. The other arguments and errors are those of curves().
+    """
+    chart = Chart(store, Place(size, figure, ax), methods, levels, measure=measure, baseline=baseline, method=method, level=level, study=study, window=window)
     of_measure = chart.measure()
     ends = [one for one in chart.of_bits(bits)["finals"] if chart.shows(one) and one["value"]["mean"] is not None and one["bits"]]
-    drawn = [sum(one["panel"] == panel for one in ends) for panel in range(len(chart.data["panels"]))]
-    figure, axes = chart.figure(size, x=f"{_BITS[bits]} of all rounds", y=of_measure["title"], drawn=drawn)
+    drawn, axes = chart.axes(x=f"{BITS[bits]} of all rounds", y=of_measure["title"], drawn=chart.counts(ends))
+    values = [one["value"]["mean"] for one in ends]
+    is_log = wants_log(scale, of_measure, values)
     for panel, axis in axes:
         axis.set_xscale("log")
-        if _is_log(scale, of_measure, chart):
-            axis.set_yscale("log")
         mine = [one for one in ends if one["panel"] == panel]
         front = _front([(one["bits"], one["value"]["mean"]) for one in mine], of_measure["lower"])
-        axis.plot(*zip(*front), color=_SOFT, linestyle=(0, (4, 3)), linewidth=0.8)
+        axis.plot(*zip(*front), color=SOFT, linestyle=(0, (4, 3)), linewidth=0.8)
         for one in mine:
-            _bar(axis, one["bits"], one["value"], chart.style(one["method"]))
-    _thin_labels(axes[0][1])
-    return figure
+            bar(axis, one["bits"], one["value"], chart.style(one["method"]) | {"label": chart.label(one["method"])}, is_log)
+    set_scale([axis for _, axis in axes], is_log, chart.range_of_measure(), values)
+    for _, axis in axes:
+        thin_labels(axis)
+    return drawn
 
 
-def heterogeneity(store: Store | str, measure: str | None = None, *, bits: str = "up", methods: _Labels = None,
-                  size: tuple[float, float] = (3.3, 2.4), scale: str = "auto", **options: Any) -> Any:
-    """A measure at the bits that all methods reached at all levels, against the measured heterogeneity zeta^2 of the initial model."""
-    chart = _Chart(store, methods, None, measure=measure, **options)
+def heterogeneity(store: _StoreLike, measure: str | None = None, *, bits: str = "up", methods: Labels = None, scale: str = "auto", size: Size = None,
+                  figure: Any = None, ax: Any = None, baseline: str | None = None, method: str | None = None, level: str | None = None,
+                  study: str | None = None, window: float | None = None) -> Any:
+    """A measure at the bits that all methods reached at all levels, against the measured heterogeneity zeta^2 of the initial model: one panel with a line
+    per method, whose points are the levels.
+
+    The arguments and errors are those of price(); `ax` is one Axes.
+    """
+    chart = Chart(store, Place(size, figure, ax), methods, None, measure=measure, baseline=baseline, method=method, level=level, study=study, window=window)
     of_measure = chart.measure()
     zeta = {(cell["panel"], cell["method"]): cell["zeta"]["mean"] for cell in chart.data["cells"] if cell["zeta"]["mean"] is not None}
     points = [(zeta[one["panel"], one["method"]], one) for one in chart.of_bits(bits)["overLevels"]
               if chart.shows(one) and (one["panel"], one["method"]) in zeta and one["value"]["mean"] is not None]
-    figure, ((_, axis),) = chart.figure(size, x=r"measured $\zeta^2$", y=of_measure["title"], drawn=[len(points)], is_one=True)
+    drawn, ((_, axis),) = chart.axes(x=r"measured $\zeta^2$", y=of_measure["title"], drawn=[len(points)], is_one=True)
     axis.set_xscale("log" if all(x > 0 for x, _ in points) else "linear")
-    if _is_log(scale, of_measure, chart):
-        axis.set_yscale("log")
+    values = [one["value"]["mean"] for _, one in points]
+    is_log = wants_log(scale, of_measure, values)
     for rest in dict.fromkeys(panel["rest"] for panel in chart.data["panels"]):
-        for method in chart.methods:
-            mine = sorted(((x, one) for x, one in points if one["method"] == method and chart.data["panels"][one["panel"]]["rest"] == rest),
+        for number in chart.methods:
+            mine = sorted(((x, one) for x, one in points if one["method"] == number and chart.data["panels"][one["panel"]]["rest"] == rest),
                           key=lambda point: point[0])
-            axis.plot([x for x, _ in mine], [one["value"]["mean"] for _, one in mine], alpha=0.6, **chart.style(method))
+            axis.plot([x for x, _ in mine], [one["value"]["mean"] for _, one in mine], alpha=0.6, label=chart.label(number), **chart.style(number))
             for x, one in mine:
-                _bar(axis, x, one["value"], chart.style(method))
-    _thin_labels(axis)
-    return figure
+                bar(axis, x, one["value"], chart.style(number), is_log)
+    set_scale([axis], is_log, chart.range_of_measure(), values)
+    thin_labels(axis)
+    return drawn
 
 
-def differences(store: Store | str, measure: str | None = None, *, bits: str = "up", methods: _Labels = None,
-                levels: _Labels = None, size: tuple[float, float] = _SIZE, **options: Any) -> Any:
-    """Differences to the baseline at equal bits: in percent of its mean, for accuracies in percentage points.
+def differences(store: _StoreLike, measure: str | None = None, *, bits: str = "up", methods: Labels = None, levels: Labels = None, size: Size = None,
+                figure: Any = None, ax: Any = None, baseline: str | None = None, method: str | None = None, level: str | None = None,
+                study: str | None = None, window: float | None = None, claims_despite_refused: bool | None = None) -> Any:
+    """Differences to the baseline at equal bits: in percent of its mean, for accuracies in percentage points; a row per method.
 
     The thick line is Student's 95% interval, the thin one the BCa bootstrap's. A filled dot is a claim, an open one is none.
+    claims_despite_refused: as for Store.report. The other arguments and errors are those of price().
     """
-    chart = _Chart(store, methods, levels, measure=measure, **options)
+    chart = Chart(store, Place(size, figure, ax), methods, levels, measure=measure, baseline=baseline, method=method, level=level, study=study, window=window,
+                  claims_despite_refused=claims_despite_refused)
     of_measure = chart.measure()
     rows = [one for one in chart.of_bits(bits)["comparisons"] if chart.shows(one) and one["difference"]["mean"] is not None]
-    drawn = [sum(one["panel"] == panel for one in rows) for panel in range(len(chart.data["panels"]))]
     unit = "percentage points" if of_measure["share"] else "%"
-    figure, axes = chart.figure(size, x=f"{of_measure['title']},\ndifference to {chart.label(chart.data['baseline'])} ({unit})", y="", drawn=drawn, has_legend=False)
-    named = [method for method in chart.methods if any(one["method"] == method for one in rows)]
+    named = [number for number in chart.methods if any(one["method"] == number for one in rows)]
+    drawn, axes = chart.axes(x=f"{of_measure['title']},\ndifference to {chart.label(chart.data['baseline'])} ({unit})", y="", drawn=chart.counts(rows),
+                             has_legend=False, height=forest_height(len(named)))
     for panel, axis in axes:
-        axis.axvline(0, color=_SOFT, linewidth=0.8)
+        axis.axvline(0, color=SOFT, linewidth=0.8)
         for one in (one for one in rows if one["panel"] == panel):
             factor = 100.0 if of_measure["share"] else 100.0 / abs(one["base"]["mean"] or 1)
-            _forest_row(axis, len(named) - 1 - named.index(one["method"]), one["difference"], factor, chart.style(one["method"])["color"],
-                        one["verdict"] != "no claim")
-        axis.set_yticks(range(len(named)), [chart.label(method) for method in reversed(named)])
-        axis.set_ylim(-0.6, len(named) - 0.4)
-    return figure
+            forest_row(axis, len(named) - 1 - named.index(one["method"]), one["difference"], factor, chart.style(one["method"])["color"],
+                       one["verdict"] != "no claim")
+        forest_names(axis, [chart.label(number) for number in named])
+    return drawn
 
 
-def contrasts(store: Store | str, pairs: str | Sequence[str], measure: str | None = None, *, bits: str = "up",
-              size: tuple[float, float] = (3.3, 2.0), **options: Any) -> Any:
-    """Slopes of the differences of pairs "A:B" over heterogeneity: left of zero A gains against B (for a loss) as clients differ more."""
-    chart = _Chart(store, None, None, measure=measure, contrasts=pairs, **options)
-    family = chart.data["contrasts"]["families"][0][chart.known_bits(bits, ("up", "both"))] if chart.data["contrasts"] else {"slopes": []}
+def contrasts(store: _StoreLike, pairs: str | Sequence[str], measure: str | None = None, *, bits: str = "up", classes: str | None = None,
+              heterogeneity: str | None = None, margins: str | Sequence[str] | None = None, size: Size = None, figure: Any = None, ax: Any = None,
+              baseline: str | None = None, method: str | None = None, level: str | None = None, study: str | None = None, window: float | None = None,
+              claims_despite_refused: bool | None = None) -> Any:
+    """Slopes of the differences of pairs "A:B" over heterogeneity: left of zero A gains against B (for a loss) as clients differ more; a row per pair.
+
+    pairs: "A:B", labels of two methods, or a list of them.  bits: "up" or "both".  classes, heterogeneity, margins, claims_despite_refused: as
+    for Store.report. The other arguments and errors are those of price(); `ax` is one Axes.
+    """
+    chart = Chart(store, Place(size, figure, ax), None, None, measure=measure, contrasts=pairs, classes=classes, heterogeneity=heterogeneity,
+                  margins=margins, baseline=baseline, method=method, level=level, study=study, window=window,
+                  claims_despite_refused=claims_despite_refused)
+    family = chart.data["contrasts"]["families"][0][known(bits, ("up", "both"))] if chart.data["contrasts"] else {"slopes": []}
     rows = [row for row in family["slopes"] if row["mean"] is not None]
-    figure, ((_, axis),) = chart.figure(size, x="slope of " + ("log(A / B)" if rows and family["isLogRatio"] else "A - B"), y="", drawn=[len(rows)],
-                                        is_one=True, has_legend=False)
-    axis.axvline(0, color=_SOFT, linewidth=0.8)
+    drawn, ((_, axis),) = chart.axes(x="slope of " + ("log(A / B)" if rows and family["isLogRatio"] else "A - B"), y="", drawn=[len(rows)], is_one=True,
+                                     has_legend=False, height=forest_height(len(rows)))
+    axis.axvline(0, color=SOFT, linewidth=0.8)
     for place, row in enumerate(reversed(rows)):
-        _forest_row(axis, place, {"mean": row["mean"], "t": row["t"], "b": [None, None]}, 1.0,
-                    chart.style(chart.data["methods"].index(row["a"]))["color"], row["verdict"] != "no claim")
-    names = [f"{row['a']} : {row['b']}" + (f", {row['group']}" if row["group"] else "") for row in reversed(rows)]
-    axis.set_yticks(range(len(rows)), names)
-    axis.set_ylim(-0.6, len(rows) - 0.4)
-    return figure
+        forest_row(axis, place, {"mean": row["mean"], "t": row["t"], "b": [None, None]}, 1.0,
+                   chart.style(chart.data["methods"].index(row["a"]))["color"], row["verdict"] != "no claim")
+    forest_names(axis, [f"{row['a']} : {row['b']}" + (f", {row['group']}" if row["group"] else "") for row in rows])
+    return drawn
 
 
-def contract(store: Store | str, constant: str = "kappa", *, methods: _Labels = None, size: tuple[float, float] = (3.3, 2.0),
-             **options: Any) -> Any:
-    """What was measured of an operator's promise, a dot per level, beside its bound, a tick. constant: "kappa", "delta" or "omega"."""
-    key = ("kappa", "delta", "omega")[_choice("constant", constant, ("kappa", "delta", "omega"))]
-    chart = _Chart(store, methods, None, **options)
+def contract(store: _StoreLike, constant: str = "kappa", *, methods: Labels = None, size: Size = None, figure: Any = None, ax: Any = None,
+             baseline: str | None = None, method: str | None = None, level: str | None = None, study: str | None = None) -> Any:
+    """What was measured of an operator's promise, a dot per level, beside its bound, a tick; a row per method that promises something.
+
+    constant: "kappa" (largest absolute error), "delta" (contraction, in [0, 1]) or "omega" (relative variance). The other arguments and errors are those
+    of curves(); `ax` is one Axes.
+    """
+    key = ("kappa", "delta", "omega")[choice("constant", constant, ("kappa", "delta", "omega"))]
+    chart = Chart(store, Place(size, figure, ax), methods, None, baseline=baseline, method=method, level=level, study=study)
     nothing_lost = {"kappa": 0, "delta": 1, "omega": 0}[key]
     cells = [cell for cell in chart.data["cells"] if chart.shows(cell) and cell[key]["mean"] is not None
              and cell["promised"][key] not in (None, nothing_lost)]
     label = {"kappa": "largest $|C(p) - p|$", "delta": r"smallest $\delta$", "omega": r"largest $\omega$"}[key]
-    figure, ((_, axis),) = chart.figure(size, x=label, y="", drawn=[len(cells)], is_one=True, has_legend=False)
-    named = [method for method in chart.methods if any(cell["method"] == method for cell in cells)]
+    named = [number for number in chart.methods if any(cell["method"] == number for cell in cells)]
+    drawn, ((_, axis),) = chart.axes(x=label, y="", drawn=[len(cells)], is_one=True, has_legend=False, height=forest_height(len(named)))
     for cell in cells:
         place = len(named) - 1 - named.index(cell["method"])
-        axis.plot(cell["promised"][key], place, marker="|", markersize=14, color=_INK)
+        axis.plot(cell["promised"][key], place, marker="|", markersize=14, color=INK)
         axis.plot(cell[key]["mean"], place, marker="o", markersize=4, color=chart.style(cell["method"])["color"], alpha=0.75)
-    axis.set_yticks(range(len(named)), [chart.label(method) for method in reversed(named)])
-    axis.set_ylim(-0.6, len(named) - 0.4)
-    return figure
+    low, high = axis.get_xlim()
+    axis.set_xlim(max(low, 0.0), min(high, 1.0) if key == "delta" else high)
+    forest_names(axis, [chart.label(number) for number in named])
+    return drawn
 
 
-def splits(store: Store | str, *, data_folder: str | os.PathLike[str] = "", size: tuple[float, float] = _SIZE, **options: Any) -> Any:
-    """The number of training rows of each class at each client, for the smallest seed; the darker, the more."""
-    chart = _Chart(store, None, None, splits=True, data_folder=data_folder, **options)
+def splits(store: _StoreLike, *, data_folder: str | os.PathLike[str] = "", size: Size = None, figure: Any = None, baseline: str | None = None,
+           method: str | None = None, level: str | None = None, study: str | None = None) -> Any:
+    """The number of training rows of each class at each client, for the smallest seed, as a panel [classes, clients] per split; the darker, the more.
+
+    data_folder: that of the data sets, which are read. The other arguments and errors are those of curves(); ValueError says which data are missing.
+    """
+    chart = Chart(store, Place(size, figure, None), None, None, splits=True, data_folder=data_folder, baseline=baseline, method=method, level=level, study=study)
     drawn = [split for split in chart.data["splits"] if not split["missing"]]
     if not drawn:
         raise ValueError("; ".join(split["missing"] for split in chart.data["splits"]) or "this store has no splits to draw")
-    rows, columns = math.ceil(len(drawn) / 3), min(len(drawn), 3)
-    figure = chart.empty((size[0] * columns, size[1] * rows))
+    whole, grid, columns = chart.place.grid(len(drawn))
     for place, split in enumerate(drawn):
-        axis = figure.add_subplot(rows, columns, place + 1)
+        axis = whole.add_subplot(grid[place // columns, place % columns])
         axis.imshow(list(map(list, zip(*split["rows"]))), aspect="auto", cmap="Blues", vmin=0, interpolation="nearest")
         axis.set_title(chart.data["panels"][split["panels"][0]]["title"], fontsize=8)
         axis.set_xlabel("client", fontsize=8)
@@ -231,161 +286,41 @@ def splits(store: Store | str, *, data_folder: str | os.PathLike[str] = "", size
         axis.set_yticks(range(len(split["classes"])), split["classes"])
         for side in axis.spines.values():
             side.set_visible(False)
-    return figure
+    return whole
 
 
 def save(figure: Any, *paths: str | os.PathLike[str]) -> None:
-    """Writes a figure to files such as "x.pdf" and "x.svg": text stays text, and the same figure gives the same bytes."""
+    """Writes a figure to files such as "x.pdf" and "x.svg", in its own size in inches. Fonts are embedded in PDF as TrueType, texts of SVG stay texts, and the
+    same figure gives the same bytes.
+
+    figure: any Figure of matplotlib.  Raises TypeError without paths, and what matplotlib raises for a format that it does not know.
+    """
     if not paths:
         raise TypeError('save needs the paths of files behind the figure, as save(figure, "chart.pdf")')
-    with needed("matplotlib", "fedbits.plot").rc_context({"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "fedbits"}):
+    with file_settings():
         for given in paths:
             path = arguments.path("a path of save", given)
             metadata = {"CreationDate": None} if path.endswith(".pdf") else {"Date": None} if path.endswith(".svg") else None
-            figure.savefig(path, bbox_inches="tight", metadata=metadata, dpi=200)
+            figure.savefig(path, metadata=metadata, dpi=200)
 
 
-class _Chart:
-    """The data of a study for charts, with the methods and levels that are drawn and their styles."""
-
-    def __init__(self, store: Store | str, methods: _Labels, levels: _Labels, **options: Any):
-        needed("matplotlib", "fedbits.plot")
-        self.data = (store if isinstance(store, Store) else Store(store)).chart_data(**options)
-        self.methods = _places("method", methods, self.data["methods"])
-        names = [panel["level"] or panel["title"] for panel in self.data["panels"]]
-        wanted = _places("level", levels, names)
-        self.panels = [place for place, name in enumerate(names) if name in [names[one] for one in wanted]]
-
-    def measure(self) -> dict[str, Any]:
-        return self.data["measures"][0]
-
-    def of_bits(self, bits: str) -> dict[str, Any]:
-        return self.measure()["bits"][self.known_bits(bits, self.measure()["bits"])]
-
-    @staticmethod
-    def known_bits(name: str, known: Iterable[str]) -> str:
-        if name not in known:
-            raise ValueError(f"there is no {name!r}{_core.hint(name, list(known))} (known: {', '.join(known)})")
-        return name
-
-    def label(self, method: int) -> str:
-        return self.data["methods"][method]
-
-    def shows(self, one: dict[str, Any]) -> bool:
-        return one["method"] in self.methods and one["panel"] in self.panels
-
-    def lines(self, curve: dict[str, Any]) -> Iterable[dict[str, Any]]:
-        """Yields the lines of a panel with their horizontal positions; the last point lies where the first run ended."""
-        for line in curve["lines"]:
-            if line["m"] in self.methods:
-                xs = curve["x"][line["from"]:line["from"] + len(line["y"])]
-                number = [math.nan if y is None else y for y in line["y"]]
-                yield line | {"x": [*xs[:-1], line["end"]], "y": number}
-
-    def style(self, method: int) -> dict[str, Any]:
-        if method == self.data["baseline"]:
-            return {"color": _INK, "linestyle": "-", "linewidth": 1.3}
-        if self.data["isReference"][method]:
-            return {"color": _SOFT, "linestyle": ":", "linewidth": 1.3}
-        place = sum(other != self.data["baseline"] and not self.data["isReference"][other] for other in range(method))
-        return {"color": _COLOURS[place % len(_COLOURS)], "linestyle": _DASHES[place // len(_COLOURS) % len(_DASHES)], "linewidth": 1.3}
-
-    @staticmethod
-    def empty(size: tuple[float, float]) -> Any:
-        return _figure_class()(figsize=size, layout="constrained")
-
-    def figure(self, size: tuple[float, float], *, x: str, y: str, drawn: Sequence[int], is_one: bool = False, has_legend: bool = True) -> Any:
-        """Returns a figure, and (panel, axis) of each panel in which something is drawn. Panels share their axes."""
-        panels = [0] if is_one else [panel for panel in self.panels if drawn[panel] > 0]
-        if not panels or not sum(drawn):
-            raise ValueError("these runs have nothing that this chart draws")
-        rows, columns = math.ceil(len(panels) / 3), min(len(panels), 3)
-        figure = self.empty((size[0] * columns, size[1] * rows + 0.3 * has_legend))
-        grid = figure.add_gridspec(rows + has_legend, columns, height_ratios=[size[1]] * rows + [0.25] * has_legend)
-        axes: list[Any] = []
-        for place, panel in enumerate(panels):
-            shared = axes[0] if axes else None
-            axes.append(_axis(figure.add_subplot(grid[place // columns, place % columns], sharex=shared, sharey=shared)))
-            if not is_one:
-                axes[-1].set_title(self.data["panels"][panel]["title"], fontsize=8)
-            if place % columns == 0:
-                axes[-1].set_ylabel(y, fontsize=8)
-            else:
-                axes[-1].tick_params(which="both", labelleft=False)
-            if place + columns >= len(panels):
-                axes[-1].set_xlabel(x, fontsize=8)
-            else:
-                axes[-1].tick_params(which="both", labelbottom=False)
-        if has_legend:
-            handles = [needed("matplotlib.lines", "fedbits.plot").Line2D([], [], label=self.label(method), **self.style(method)) for method in self.methods]
-            below = figure.add_subplot(grid[rows, :])
-            below.axis("off")
-            below.legend(handles=handles, loc="center", ncol=min(len(handles), 4), fontsize=8, frameon=False)
-        return figure, list(zip(panels, axes))
-
-
-def _curve_figure(chart: _Chart, panels: list[dict[str, Any]], title: str, size: tuple[float, float], is_log: bool, against: str) -> Any:
-    lines = [list(chart.lines(curve)) for curve in panels]
-    x = "round" if against == "round" else f"{_BITS[against]}, all clients"
-    figure, axes = chart.figure(size, x=x, y=title, drawn=[len(one) for one in lines])
+def _curve_figure(chart: Chart, panels: list[dict[str, Any]], title: str, against: str, scale: str, measure: dict[str, Any], within: Range) -> Any:
+    lines = [chart.lines(curve) for curve in panels]
+    drawn, axes = chart.axes(x="round" if against == "round" else f"{BITS[against]}, all clients", y=title, drawn=[len(one) for one in lines])
+    values = [y for panel, _ in axes for line in lines[panel] for y in line["y"]]
+    is_log = wants_log(scale, measure, values)
     for panel, axis in axes:
-        axis.set(xscale="linear" if against == "round" else "log", yscale="log" if is_log else "linear")
+        axis.set_xscale("linear" if against == "round" else "log")
         for line in lines[panel]:
             style = chart.style(line["m"])
             if "lo" in line:
-                axis.fill_between(line["x"], [math.nan if y is None else y for y in line["lo"]], [math.nan if y is None else y for y in line["hi"]],
-                                  step="post", alpha=0.15, color=style["color"], linewidth=0)
-            axis.step(line["x"], line["y"], where="post", **style)
-    _thin_labels(axes[0][1])
-    return figure
-
-
-def _thin_labels(axis: Any) -> None:
-    """Labels so few ticks of a logarithmic x axis that their texts do not touch, and two of them at least."""
-    if axis.get_xscale() != "log":
-        return
-    low, high = axis.get_xlim()
-    if high < 4 * low:  # ticks as on a linear axis
-        ticker = needed("matplotlib.ticker", "fedbits.plot")
-        axis.xaxis.set_major_locator(ticker.MaxNLocator(3))
-        axis.xaxis.set_minor_locator(ticker.NullLocator())
-        axis.xaxis.set_major_formatter(lambda x, _: _power_text(x) if x > 0 else "")
-        return
-    shown = _labelled(sorted({_digit(x) for x in axis.xaxis.get_minorticklocs() if low <= x <= high}),
-                      sum(low <= x <= high for x in axis.xaxis.get_majorticklocs()))
-    axis.xaxis.set_minor_formatter(lambda x, _: _power_text(x) if _digit(x) in shown else "")
-
-
-def _labelled(digits: list[int], num_powers: int) -> list[int]:
-    """Returns which of the digits of minor ticks are labelled, beside powers of ten."""
-    if num_powers > 1:
-        return []
-    if num_powers == 1:
-        return next(([one] for one in (3, 2, 5) if one in digits), digits[:1])
-    return [2, 5] if {2, 5} <= set(digits) else digits[::2] if len(digits) > 3 else digits
-
-
-def _digit(x: float) -> int:
-    return round(x / 10.0 ** math.floor(math.log10(x) + 1e-9))
-
-
-def _power_text(x: float) -> str:
-    power = math.floor(math.log10(x) + 1e-9)
-    return f"${x / 10.0**power:.6g}\\times10^{{{power}}}$"
-
-
-def _bar(axis: Any, x: float, value: dict[str, Any], style: dict[str, Any]) -> None:
-    low, high = value["t"]
-    if low is not None:
-        axis.vlines(x, low, high, color=style["color"], linewidth=1.1)
-    axis.plot(x, value["mean"], marker="o", markersize=3.5, color=style["color"], linestyle="none")
-
-
-def _forest_row(axis: Any, place: int, estimate: dict[str, Any], factor: float, colour: str, is_claim: bool) -> None:
-    for interval, offset, width in ((estimate["t"], 0.0, 2.2), (estimate["b"], -0.22, 0.9)):
-        if interval[0] is not None:
-            axis.hlines(place + offset, interval[0] * factor, interval[1] * factor, color=colour, linewidth=width)
-    axis.plot(estimate["mean"] * factor, place, marker="o", markersize=5, color=colour, markerfacecolor=colour if is_claim else "white", linestyle="none")
+                low, high = ([drawn_y(y, is_log) for y in line[key]] for key in ("lo", "hi"))
+                axis.fill_between(line["x"], low, high, step="post", alpha=0.15, color=style["color"], linewidth=0)
+            axis.step(line["x"], [y if y > 0 or not is_log else math.nan for y in line["y"]], where="post", label=chart.label(line["m"]), **style)
+    set_scale([axis for _, axis in axes], is_log, within, values)
+    for _, axis in axes:
+        thin_labels(axis)
+    return drawn
 
 
 def _front(points: list[tuple[float, float]], is_lower_better: bool) -> list[tuple[float, float]]:
@@ -395,57 +330,3 @@ def _front(points: list[tuple[float, float]], is_lower_better: bool) -> list[tup
         if not front or (value < front[-1][1]) == is_lower_better and value != front[-1][1]:
             front.append((bits, value))
     return front
-
-
-def _is_log(scale: str, measure: dict[str, Any], chart: _Chart) -> bool:
-    """Whether values are drawn on a logarithmic axis: by default the gaps f - f*, and values that are far apart."""
-    _choice("scale", scale, ("auto", "linear", "log"))
-    if scale != "auto":
-        return scale == "log"
-    if measure["share"]:
-        return False
-    values = [y for panel in chart.panels for line in measure["curves"]["round"][panel]["lines"] for y in line["y"] if y is not None]
-    return bool(values) and min(values) > 0 and (measure["gap"] or max(values) > 100 * min(values))
-
-
-def _places(what: str, labels: Any, known: list[str]) -> list[int]:
-    """Returns the places of one label or of several, by default of all."""
-    if labels is None:
-        return list(range(len(known)))
-    labels = [str(label) for label in (labels if isinstance(labels, Iterable) and not isinstance(labels, str) else [labels])]
-    for label in labels:
-        if label not in known:
-            raise ValueError(f"there is no {what} {label!r}{_core.hint(label, known)} (known: {', '.join(known)})")
-    return [known.index(label) for label in labels]
-
-
-def _choice(name: str, value: str, choices: tuple[str, ...]) -> int:
-    if value not in choices:
-        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(repr, choices))}")
-    return choices.index(value)
-
-
-def _axis(axis: Any) -> Any:
-    """Gives an axis the looks of the report."""
-    axis.tick_params(which="both", labelsize=7, color="#d9dee3", labelcolor=_SOFT)
-    axis.grid(color="#eceff2", linewidth=0.6)
-    axis.set_axisbelow(True)
-    axis.spines[["top", "right"]].set_visible(False)
-    axis.spines[["left", "bottom"]].set_color("#d9dee3")
-    return axis
-
-
-@functools.cache
-def _figure_class() -> Callable[..., Any]:
-    """Returns a class of figures that notebooks show, although no pyplot knows of them."""
-    base = needed("matplotlib.figure", "fedbits.plot").Figure
-
-    class Figure(base):  # type: ignore[misc, valid-type]
-        def _repr_png_(self) -> bytes:
-            import io
-
-            png = io.BytesIO()
-            self.savefig(png, format="png", bbox_inches="tight", dpi=120)
-            return png.getvalue()
-
-    return Figure

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 import tomllib
 from typing import Any, Iterator, Mapping
 
@@ -31,7 +32,7 @@ class Scenario:
         vars(self).update(_source=_source_of(source), _is_dict=is_dict(source), _changes=dict(getattr(source, "_changes", {})), _cached=None, _known=set())
         self._first_run()
         for path, value in _toml.flat(changes):
-            self[path] = value
+            self._change(path, value)
         self._first_run()
 
     def keys(self) -> list[str]:
@@ -66,6 +67,12 @@ class Scenario:
         return found
 
     def __setitem__(self, path: str, value: Any) -> None:
+        try:
+            self._change(path, value)
+        except _core.ConfigError as error:
+            raise _in_paths(error.problems) from None
+
+    def _change(self, path: str, value: Any) -> None:
         before = self._changes, self._cached
         # The last change of a key counts, in its new place.
         vars(self).update(_changes={key: one for key, one in self._changes.items() if key != path} | {path: value}, _cached=None)
@@ -128,7 +135,8 @@ class Scenario:
             with python_words(is_dict=self._is_dict):
                 _core.first_run_of(options)
         except _core.ConfigError as error:
-            raise _config_error([one for one in error.problems if _is_about(one[1], path)] or error.problems) from None
+            own = [one for one in error.problems if _is_about(one[1], path)] or error.problems
+            raise _in_paths([("", what) for _, what in own]) from None
         raise KeyError(path)
 
 
@@ -174,6 +182,14 @@ def _source_of(scenario: Any) -> dict[str, Any]:
     if isinstance(scenario, (str, os.PathLike)):
         return {"file": arguments.path("the path of the scenario", scenario)}
     raise TypeError(f"a scenario is a path, the text of a scenario file, a dict or a fedbits.Scenario; this is of type {type(scenario).__name__}")
+
+
+def _in_paths(problems: list[tuple[str, str]]) -> _core.ConfigError:
+    """Returns an error that names the key that may be meant by its path, as attributes have it, and not as a keyword argument."""
+    def path(meant: re.Match[str]) -> str:
+        return f"did you mean \"{meant[1].replace('__', '.')}\"{meant[2] or ''}?"
+
+    return _config_error([(where, re.sub(r"did you mean (\w+)=[^?]*?( \(of [^?]*)?\?", path, what)) for where, what in problems])
 
 
 def _attribute(scenario: Scenario, above: str, name: str) -> Any:

@@ -33,6 +33,7 @@ _MOST_WARNINGS = 5  # of runs that failed or diverged
 _RANGES = {"threads": (1, 4096), "jobs": (1, 4096), "seconds": (0, 3600), "most": (1, 1_000_000), "checkpoint_rounds": (0, 2**63),
            "checkpoint_minutes": (0, 1e6), "block": (0, 2**32 - 1)}
 _PATHS = ("out", "data_folder", "save_model", "state_folder")
+_DEVICES = ("cpu", "cuda", "auto")
 _TEXTS = ("device", "state_memory", "memory", "shard", "model_format")
 
 
@@ -42,7 +43,8 @@ def run(scenario: ScenarioLike, *, progress: _Listener = None, out: _Path | None
         block: int | None = None, materialise: bool = False, any_build: bool = False, **settings: Any) -> Store:
     """Runs every cell of a scenario, one after another, and returns their store. Stored results are kept, not repeated.
 
-    progress: a function that is called with a fedbits.Progress when something happens; None = bars of tqdm where it is installed; False = nothing.
+    progress: a function that is called with a fedbits.Progress when something happens; None = bars of tqdm where it is installed, and otherwise
+    a line on stderr every few seconds, with the runs that are done, the time left and what is done now; True = bars; False = nothing.
     out: folder of the store; None = fedbits-out/NAME, with the scenario's name.
     data_folder: folder with data sets; None = as on the command line.
     resume: continues runs that were interrupted, from their checkpoints.  again: repeats runs that are stored.
@@ -176,9 +178,7 @@ def _play(study: Callable[..., tuple[str, list[str]]], scenario: ScenarioLike, p
         finally:
             _warn(_core.take_warnings())
     registration.raise_failure()  # what a part that is written in Python has raised; its run is stored as failed
-    store = Store(folder)
-    store._played = listener.runs
-    return store
+    return Store._of_played(folder, listener.runs)
 
 
 def _options(scenario: ScenarioLike, settings: dict[str, Any], **options: Any) -> dict[str, Any]:
@@ -198,14 +198,23 @@ def _options(scenario: ScenarioLike, settings: dict[str, Any], **options: Any) -
         raise _core.ConfigError("again: repeats what resume continues; give one of them")
     if given.get("model_format", "npy") not in ("npy", "safetensors"):
         raise _core.ConfigError(f"model_format: must be one of npy, safetensors; is {given['model_format']!r}")
-    if given.get("device") == "gpu":
-        raise _core.ConfigError("device: must be one of cpu, cuda, auto; is 'gpu'; did you mean 'cuda'?")
+    _require_device(given.get("device", "cpu"))
     if "save_model" in given:
         _require_writable("save_model", Path(given["save_model"]))
     source = source_of(scenario)
     found = given | source | {"settings": [*source["settings"], *_toml.settings(settings)]}
     registration.refresh(registration.text_of(found))
     return found
+
+
+def _require_device(name: str) -> None:
+    if name in _DEVICES:
+        return
+    word = name.lower()
+    meant = "cuda" if word.startswith(("gpu", "cuda", "nvidia")) else next((one for one in _DEVICES if one == word), "")
+    hint = f"; did you mean {meant!r}?" if meant else _core.hint(name, list(_DEVICES))
+    numbered = " The environment variable CUDA_VISIBLE_DEVICES chooses one of several GPUs." if meant == "cuda" and ":" in name else ""
+    raise _core.ConfigError(f"device: must be one of {', '.join(_DEVICES)}; is {name!r}{hint}{numbered}")
 
 
 def _require_writable(name: str, folder: Path) -> None:

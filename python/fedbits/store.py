@@ -1,6 +1,7 @@
 """Stores of results: their runs and rounds as tables, comparisons of methods, and the report."""
 from __future__ import annotations
 
+import difflib
 import html
 import json
 import os
@@ -13,6 +14,9 @@ import numpy as np
 from fedbits import _core, arguments
 from fedbits.needed import needed
 from fedbits.words import in_python, python_words
+
+
+_FILE = "results.sqlite"
 
 
 class StudyWarning(UserWarning):
@@ -45,12 +49,23 @@ class Store:
     A folder may hold several studies, whose runs may not be compared with each other: another number of rounds makes another study. A store that run or
     sweep returns shows the study that was played, and study(name) returns a store of one. Store(folder) has the runs of all, with a StudyWarning, and
     compares those of the largest study.
-    Raises StoreError, when it is read, for a folder without a store.
+    Raises StoreError for a folder without a store, with the stores that may be meant, and when it is read for a folder that is gone since.
     """
 
     def __init__(self, folder: str | os.PathLike[str]):
-        self.folder = Path(arguments.path("folder", folder))
-        self._study, self._played = "", frozenset[str]()  # the study that is shown, or that of the runs that were played; none = all
+        self._begin(Path(arguments.path("folder", folder)), frozenset())
+        _require_store(self.folder)
+
+    @classmethod
+    def _of_played(cls, folder: str, runs: frozenset[str]) -> Store:
+        """Returns the store of a study that was played. A shard may have no runs, and then there is no file."""
+        store = cls.__new__(cls)
+        store._begin(Path(folder), runs)
+        return store
+
+    def _begin(self, folder: Path, played: frozenset[str]) -> None:
+        self.folder = folder
+        self._study, self._played = "", played  # the study that is shown, or that of the runs that were played; none = all
 
     @property
     def studies(self) -> dict[str, list[str]]:
@@ -195,6 +210,40 @@ class Store:
 
     def __repr__(self) -> str:
         return f"Store({str(self.folder)!r})" + (f".study({self._study!r})" if self._study else "")
+
+
+def _require_store(folder: Path) -> None:
+    """Raises StoreError for a folder or a file that is no store."""
+    try:
+        with python_words():
+            _core.require_store(str(folder))
+    except _core.StoreError:
+        if folder.is_file() or (folder / _FILE).exists():
+            raise  # it says what is wrong with the file
+        what = f"{folder} holds no {_FILE}" if folder.is_dir() else f"there is no folder {folder}"
+        raise _core.StoreError(f"{what}; a store is a folder that fedbits.run or fedbits.sweep has written, out= or fedbits-out/NAME"
+                               f"{_hint_of_store(folder)}") from None
+
+
+def _hint_of_store(folder: Path) -> str:
+    """Returns the stores that may be meant: those in the folder, the nearest by its name, or those of fedbits-out."""
+    def named(stores: Sequence[Path]) -> str:
+        return ", ".join(repr(str(store)) for store in stores[:5]) + (", ..." if len(stores) > 5 else "")
+
+    if inside := _stores_in(folder):
+        return f"; the folder holds the stores {named(inside)}"
+    known = [*_stores_in(folder.parent), *_stores_in(Path("fedbits-out"))]
+    near = difflib.get_close_matches(folder.name, [store.name for store in known], n=1)
+    if near:
+        return f"; did you mean {named([store for store in known if store.name == near[0]][:1])}?"
+    return f"; the stores here are {named(known)}" if known else ""
+
+
+def _stores_in(folder: Path) -> list[Path]:
+    try:
+        return sorted(file.parent for file in folder.glob(f"*/{_FILE}"))
+    except OSError:
+        return []
 
 
 def _may_be_of_several(runs: list[dict[str, Any]]) -> bool:

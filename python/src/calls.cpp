@@ -5,7 +5,10 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <mutex>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "apps/fedbits/run_support.hpp"
 #include "fl_core/config/stopping.hpp"
@@ -40,6 +43,18 @@ bool is_refused() { return g_counts.is_ending && std::this_thread::get_id() != g
 }
 
 bool is_stop_asked() { return caught_signal() != 0; }
+
+// The last text about long work before a first round. It is written by threads without Python's lock.
+struct Preparing {
+  std::mutex mutex;
+  std::string text;
+};
+Preparing g_preparing;
+
+void keep_preparation(const std::string& text) {
+  const std::lock_guard lock(g_preparing.mutex);
+  g_preparing.text = text;
+}
 
 }  // namespace
 
@@ -84,8 +99,13 @@ void raise_interrupt() {
   throw nanobind::python_error();
 }
 
-void stop_preparations() {
-  set_stop_source({.is_asked = is_stop_asked});
+std::string take_preparation() {
+  const std::lock_guard lock(g_preparing.mutex);
+  return std::exchange(g_preparing.text, {});
+}
+
+void watch_preparations() {
+  set_stop_source({.is_asked = is_stop_asked, .tell = keep_preparation});
   nanobind::register_exception_translator([](const std::exception_ptr& thrown, void*) {
     try {
       std::rethrow_exception(thrown);

@@ -7,6 +7,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string>
+
 namespace fl::python {
 
 // Counts a call as long as it exists. It is made and destroyed with Python's lock. In a thread of its own after the end has begun, the
@@ -49,7 +51,12 @@ void end_calls();
 // Raises KeyboardInterrupt for a study that was stopped, and SystemExit in a thread that does not outlive the interpreter.
 [[noreturn]] void raise_interrupt();
 
-// Lets a study that is asked to stop give up what it does before its first round, and lets Python see that as raise_interrupt() does.
-void stop_preparations();
+// Lets a study that is asked to stop give up what it does before its first round, and lets Python see that as raise_interrupt() does. Keeps
+// what such work says of itself for take_preparation().
+void watch_preparations();
+
+// Returns what the work before a first round said of itself since the last call, as "the data are read (2 s)"; "" for nothing. Studies of
+// several threads share one text.
+[[nodiscard]] std::string take_preparation();
 
 }  // namespace fl::python

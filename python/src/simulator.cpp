@@ -19,6 +19,7 @@
 #include "apps/fedbits/studies.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/state/checksum.hpp"
+#include "python/src/calls.hpp"
 #include "python/src/interrupt.hpp"
 #include "python/src/study_options.hpp"
 
@@ -65,8 +66,15 @@ class PythonWatch final : public StudyWatch {
   void stage(const std::string& text) override {
     tell([&] { listener_.attr("stage")(text); });
   }
+  // Runs of tuning are told by their number: they are followed by `ended` below.
+  void begin_tuning(const std::string& purpose, const std::vector<Cell>&, const std::vector<std::size_t>& pending, std::uint64_t workers,
+                    const std::string&) override {
+    tuning_ = {.purpose = purpose, .done = 0, .runs = pending.size(), .workers = workers};
+    tell_tuning();
+  }
   void begin_study(const std::vector<Cell>& cells, const std::vector<std::size_t>& pending, std::uint64_t workers,
                    const std::string& folder, const std::function<RunStatus(const Cell&)>&) override {
+    tuning_.reset();
     folder_ = folder;
     for (std::size_t i = 0; i < cells.size(); ++i) titles_.push_back(title_of(cells[i], i + 1, cells.size()));
     tell([&] {
@@ -77,16 +85,21 @@ class PythonWatch final : public StudyWatch {
     });
   }
   void began(std::size_t cell, std::uint64_t) override {
+    if (tuning_) return;
     tell([&] { listener_.attr("began")(cell); });
   }
   // Rounds may be short, so that at most ten a second are told.
   void reached(std::size_t cell, std::uint64_t round, double train_loss, double test_accuracy) override {
     const double now = steady_seconds();
-    if (now - told_s_ < kEvery_s) return;
+    if (tuning_ || now - told_s_ < kEvery_s) return;
     told_s_ = now;
     tell([&] { listener_.attr("reached")(cell, round, train_loss, test_accuracy); });
   }
   void ended(std::size_t cell, const RunRecord& record) override {
+    if (tuning_) {
+      ++tuning_->done;
+      return tell_tuning();
+    }
     if (record.status == RunStatus::failed || record.status == RunStatus::diverged)
       bad_runs_.push_back(titles_[cell] + ": " + to_string(record.status) + (record.message.empty() ? "" : ": " + record.message));
     tell([&] { listener_.attr("ended")(cell, record.rounds, to_string(record.status), record.message); });
@@ -102,6 +115,15 @@ class PythonWatch final : public StudyWatch {
  private:
   static constexpr double kEvery_s = 0.1;
 
+  // The batch of tuning runs that is played.
+  struct Tuning {
+    std::string purpose;
+    std::uint64_t done = 0, runs = 0, workers = 1;
+  };
+
+  void tell_tuning() {
+    tell([&] { listener_.attr("tuning")(tuning_->purpose, tuning_->done, tuning_->runs, tuning_->workers); });
+  }
   template <class Call>
   void tell(const Call& call) {
     const nb::gil_scoped_acquire acquired;
@@ -117,6 +139,7 @@ class PythonWatch final : public StudyWatch {
   nb::object listener_;
   std::string folder_;
   std::vector<std::string> titles_, bad_runs_;
+  std::optional<Tuning> tuning_;
   double told_s_ = 0;
   std::exception_ptr failure_;
 };
@@ -185,6 +208,7 @@ void bind_simulator(nb::module_& module) {
   module.def("sweep_study", &sweep, "options"_a, "listener"_a.none(), "on_main_thread"_a);
   module.def("end_calls", &end_calls);
   module.def("take_warnings", &Warnings::take);
+  module.def("take_preparation", &take_preparation);
 }
 
 }  // namespace fl::python

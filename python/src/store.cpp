@@ -77,6 +77,12 @@ std::vector<NamedRuns> studies_of(const std::string& folder) {
   return studies;
 }
 
+// Throws StoreError for a folder or a file that is no store. Reads no run.
+void require_store(const std::string& folder) {
+  const WithoutLock released;
+  (void)RunStore::open(folder, RunStore::Mode::read);
+}
+
 AnalysisArguments analysis_of(const nb::dict& options) {
   AnalysisArguments arguments;
   take(options, "measures", arguments.study.measures);
@@ -237,6 +243,7 @@ void bind_store(nb::module_& module) {
       },
       "folder"_a, "reproducible"_a = false, "all_results"_a = false);
   module.def("export_tables", &export_tables, "folder"_a, "runs"_a, "rounds"_a, "reproducible"_a, "all_results"_a);
+  module.def("require_store", &require_store, "folder"_a);
   module.def("studies_of", &studies_of, "folder"_a);
   module.def("compare", &compare, "folder"_a, "options"_a, "bits"_a, "at_shares"_a);
   module.def("report_page", &report_page, "folder"_a, "options"_a, "data_folder"_a.none());

@@ -146,13 +146,22 @@ def test_a_compressor_inside_another_one_is_an_argument():
     assert message is not None and message.bits > 0, names
 
 
+def memory_of_float32_with(vector):
+    memory = fedbits.Memory()
+    for one in (vector.astype(np.float32), vector):
+        fedbits.TopK(k=5).compress(one, memory=memory)
+
+
 @pytest.mark.parametrize("wrong, error, text", [
     (lambda: fedbits.TopK(ratoi=0.1), fedbits.ConfigError, "did you mean 'ratio'"),
     (lambda: fedbits.TopK(ratio=2.0), fedbits.ConfigError, "must be > 0, <= 1"),
     (lambda: fedbits.TopK(k=5, scope="layer"), ValueError, "'model', 'tensor' or 'bucket'"),
     (lambda: fedbits.TopK(k=5, bucket=4), ValueError, "belongs to it alone"),
     (lambda: fedbits.TopK(k=5).compress(MATRIX[:, ::2]), ValueError, "not contiguous"),
-    (lambda: fedbits.TopK(k=5).compress(MATRIX.astype(np.float16)), TypeError, "float16"),
+    (lambda: fedbits.TopK(k=5).compress(MATRIX.astype(np.float16)), TypeError, 'float16; float32 and float64 can be compressed, and x.astype("float32") conv'),
+    (lambda: fedbits.TopK(k=5).compress(np.arange(9)), TypeError, 'int64; float32 and float64 can be compressed, and x.astype("float32") converts it'),
+    (lambda: memory_of_float32_with(np.ones(9)), ValueError, "not 9 of float64; convert the vector to float32, or begin another fedbits.Memory()"),
+    (lambda: fedbits.EFSign().decode(bytes(fedbits.EFSign().compress(np.ones(9))), 9), fedbits.Error, 'they are read as of dtype="float32", and shape, dtype, '),
     (lambda: fedbits.TopK(k=5).compress([1.0, 2.0]), TypeError, "got list"),
     (lambda: fedbits.TopK(k=5).compress(np.zeros(0, np.float32)), ValueError, "empty"),
     (lambda: fedbits.TopK(k=5).compress(np.zeros(3, np.float32)), fedbits.ConfigError, "more than the 3 parameters"),

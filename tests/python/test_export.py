@@ -54,13 +54,35 @@ def events_of(path, proto):
         yield event
 
 
-def test_mlflow(store, tmp_path, monkeypatch):
-    mlflow = pytest.importorskip("mlflow", reason="TOOL MISSING: no mlflow here")
+def address_of(kind, folder):
+    """Returns an address of MLflow: a folder, or a database, for which mlflow-skinny needs two packages more."""
+    if kind == "folder":
+        return folder / "mlruns"
+    for package in ("sqlalchemy", "alembic"):
+        pytest.importorskip(package, reason=f"TOOL MISSING: no {package} here")
+    return f"sqlite:///{folder / 'mlflow.db'}"
+
+
+@pytest.fixture(params=["folder", "database"])
+def mlflow_address(request, tmp_path, monkeypatch):
+    pytest.importorskip("mlflow", reason="TOOL MISSING: no mlflow here")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    client = mlflow.MlflowClient(tracking_uri=fedbits.export.mlflow(store, tmp_path / "mlruns"))
+    return address_of(request.param, tmp_path)
+
+
+def logged_runs(address):
+    """Returns a client of MLflow, and the runs of the experiment "small"."""
+    import mlflow
+
+    client = mlflow.MlflowClient(tracking_uri=address)
     (experiment,) = [one for one in client.search_experiments() if one.name == "small"]
-    fedbits.export.mlflow(store, tmp_path / "mlruns")  # adds nothing
-    logged = client.search_runs([experiment.experiment_id], max_results=100)
+    return client, list(client.search_runs([experiment.experiment_id], max_results=100))
+
+
+def test_mlflow(store, mlflow_address):
+    address = fedbits.export.mlflow(store, mlflow_address, progress=False)
+    fedbits.export.mlflow(store, mlflow_address, progress=False)  # adds nothing
+    client, logged = logged_runs(address)
     runs, rounds = store.columns("runs"), store.columns("rounds")
     assert sorted(one.data.tags["fedbits.run"] for one in logged) == sorted(runs["run"])
     one = logged[0]
@@ -68,6 +90,40 @@ def test_mlflow(store, tmp_path, monkeypatch):
     mine = rounds["run"] == one.data.tags["fedbits.run"]
     assert [metric.step for metric in history] == list(rounds["round"][mine]) and [metric.value for metric in history] == list(rounds["train_loss"][mine])
     assert one.data.params["local.batch"] == "16" and one.info.status == "FINISHED"
+
+
+def test_metrics_that_are_written_at_once_are_those_that_mlflow_writes(store, mlflow_address, monkeypatch):
+    """A table or a folder that is not as it is known falls back to calls of log_batch, as a server does."""
+    seen = {}
+    for way in ("at once", "by calls"):
+        if way == "by calls":
+            monkeypatch.setattr(fedbits._mlflow, "_has_known_tables", lambda database: False)
+            monkeypatch.setattr(fedbits._mlflow, "_has_known_folder", lambda run: False)
+            mlflow_address = str(mlflow_address).replace("mlflow.db", "other.db").replace("mlruns", "other")
+        client, logged = logged_runs(fedbits.export.mlflow(store, mlflow_address, progress=False))
+        seen[way] = {one.data.tags["fedbits.run"]: (
+            one.data.metrics, one.data.params, one.info.status,
+            {name: sorted((metric.step, metric.timestamp, metric.value) for metric in client.get_metric_history(one.info.run_id, name))
+             for name in one.data.metrics}) for one in logged[:4]}
+    common = seen["at once"].keys() & seen["by calls"].keys()
+    assert common and all(seen["at once"][run] == seen["by calls"][run] for run in common)
+    assert len(seen["at once"][min(common)][3]["train_loss"]) == 41
+
+
+def test_a_value_that_is_infinite_is_written_as_mlflow_writes_it(mlflow_address):
+    import mlflow
+
+    client = mlflow.MlflowClient(tracking_uri=str(mlflow_address))
+    number = client.create_experiment("infinite")
+    ours, theirs = client.create_run(number), client.create_run(number)
+    with fedbits._mlflow.metric_writer(client, str(mlflow_address)) as write:
+        write([(ours, [("loss", float("inf"), 1), ("loss", -float("inf"), 2), ("gap", 0.5, 2)])])
+    for name, value, step in (("loss", float("inf"), 1), ("loss", -float("inf"), 2), ("gap", 0.5, 2)):
+        client.log_metric(theirs.info.run_id, name, value, timestamp=step, step=step)
+    for name in ("loss", "gap"):
+        histories = [sorted((one.step, one.value) for one in client.get_metric_history(run.info.run_id, name)) for run in (ours, theirs)]
+        assert histories[0] == histories[1]
+    assert client.get_run(ours.info.run_id).data.metrics == client.get_run(theirs.info.run_id).data.metrics
 
 
 def test_an_interrupted_export_to_mlflow_is_written_again(store, tmp_path, monkeypatch):
@@ -142,6 +198,23 @@ def records_of(path):
 SMALL = {"name": "few", "rounds": 3, "data": {"name": "mushrooms"}, "partition": {"kind": "shuffled", "clients": 4},
          "model": {"kind": "logistic_regression", "l2": 0.01},
          "local": {"kind": "gradient", "learning_rate": 0.5}}
+
+
+@pytest.mark.parametrize("name, package", [("tensorboard", "tensorboardX"), ("wandb", "wandb"), ("mlflow", "mlflow")])
+def test_an_export_shows_its_progress(tmp_path, monkeypatch, capsys, name, package):
+    pytest.importorskip(package, reason=f"TOOL MISSING: no {package} here")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    few = fedbits.run(SMALL, out=tmp_path / "few", progress=False)
+    export = getattr(fedbits.export, name)
+    export(few, tmp_path / "silent", progress=False)
+    assert "fedbits:" not in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    monkeypatch.setattr(fedbits.progress, "_FIRST_S", 0.0)
+    export(few, tmp_path / "told")
+    title = {"tensorboard": "TensorBoard", "wandb": "Weights & Biases", "mlflow": "MLflow"}[name]
+    assert f"fedbits: {title}: 1/1 runs" in capsys.readouterr().err
+    with pytest.raises(TypeError, match="progress is 3; it must be True for bars, False for nothing, or None"):
+        export(few, tmp_path / "told", progress=3)
 
 
 @pytest.mark.parametrize("name, package", [("parquet", "pyarrow"), ("tensorboard", "tensorboardX"), ("wandb", "wandb"), ("mlflow", "mlflow")])

@@ -164,7 +164,7 @@ def model_that(kind, answer):
 
 @pytest.mark.parametrize("kind, answer, error, text", [
     ("wrong_type", lambda x, rows: (0.0, list(x)), TypeError, "the gradient has to be an array of NumPy, and is list"),
-    ("wrong_dtype", lambda x, rows: (0.0, x.astype(np.float32)), TypeError, "the gradient has float32; this run computes in float64"),
+    ("wrong_dtype", lambda x, rows: (0.0, x.astype(np.float32)), TypeError, r"the gradient has float32; this run computes in float64: convert it, as gradient.astype\(.float64.\), or set precision"),
     ("wrong_size", lambda x, rows: (0.0, x[1:].copy()), ValueError, r"the gradient has \d+ numbers; shapes\(\) has \d+"),
     ("wrong_steps", lambda x, rows: (0.0, np.stack([x, x], 1)[:, 0]), ValueError, "not contiguous"),
     ("wrong_nan", lambda x, rows: (0.0, x * np.nan), ValueError, "the gradient is not finite at place 0, and the loss is 0"),
@@ -443,7 +443,7 @@ def test_floating_point_labels_are_targets(tmp_path):
     (lambda: fedbits.Dataset("python_wrong", np.zeros(3), np.zeros(3, int)), ValueError, "rows of at least one number"),
     (lambda: fedbits.Dataset("python_wrong", np.zeros((3, 2)), np.zeros(2, int)), ValueError, r"labels has the shape \(2,\); features has 3 rows"),
     (lambda: fedbits.Dataset("python_wrong", np.full((3, 2), np.nan), np.zeros(3, int)), ValueError, "not finite, in row 0"),
-    (lambda: fedbits.Dataset("python_wrong", np.array([["a"], ["b"]]), np.zeros(2, int)), TypeError, "numbers are needed"),
+    (lambda: fedbits.Dataset("python_wrong", np.array([["a"], ["b"]]), np.zeros(2, int)), TypeError, "numbers are needed, and features.astype.float. makes"),
     (lambda: fedbits.Dataset("python_wrong", np.zeros((2, 2)), [0, 1], test_features=np.zeros((1, 2)), test_labels=[7]), ValueError,
      "7, which is no class of the training rows"),
     (lambda: fedbits.Dataset("python_wrong", np.zeros((2, 2)), [0, 1], test_features=np.zeros((1, 2))), ValueError, "features and labels"),

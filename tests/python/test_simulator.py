@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import fedbits
+from fedbits import progress
 from fedbits.words import in_python
 from studies import STUDY, TUNED, command_line
 
@@ -108,7 +109,33 @@ TABLE = {"name": "table", "rounds": 3, "data": {"name": "mushrooms"}, "partition
     (lambda: fedbits.run(TABLE, thread=1), "^thread=1: thread: unknown key; did you mean the argument threads="),
     (lambda: fedbits.run(TABLE, data_dir="x"), '^data_dir="x": data_dir: unknown key; did you mean the argument data_folder=. .known'),
     (lambda: fedbits.plan(TABLE, thread=1), "did you mean the argument threads="),
-    (lambda: fedbits.run(TABLE, device="gpu"), "^device: .*did you mean 'cuda'"),
+    (lambda: fedbits.run(TABLE, device="gpu"), "^device: must be one of cpu, cuda, auto; is 'gpu'; did you mean 'cuda'.$"),
+    (lambda: fedbits.run(TABLE, device="GPU"), "did you mean 'cuda'"),
+    (lambda: fedbits.run(TABLE, device="CPU"), "did you mean 'cpu'"),
+    (lambda: fedbits.run(TABLE, device="cuda:1"), "did you mean 'cuda'. The environment variable CUDA_VISIBLE_DEVICES chooses one"),
+    (lambda: fedbits.run(TABLE, seeds=3), "^seeds=3: seeds: must be a table, is 3; did you mean sweep__seeds=3.$"),
+    (lambda: fedbits.run(TABLE, lr=0.1), "^lr=0.1: lr: unknown key; did you mean local__learning_rate=0.1. .known"),
+    (lambda: fedbits.Scenario(TABLE, lr=0.1), "did you mean local__learning_rate=0.1"),
+    (lambda: fedbits.run(TABLE, batch_size=8), "did you mean local__batch=8"),
+    (lambda: fedbits.run(TABLE, num_rounds=8), "did you mean rounds=8"),
+    (lambda: fedbits.run(TABLE, roundss=8), "did you mean rounds=8"),
+    (lambda: fedbits.run(TABLE, measure="accuracy"), r'^measure="accuracy": measure: unknown key; every study measures its losses and test_accuracy; '
+     r'Store.comparison\(measure="test_accuracy"\) .*evaluate__measures=\[...\] adds other measures \(known'),
+    (lambda: fedbits.run(TABLE, metrics=["accuracy"]), "every study measures its losses and test_accuracy"),
+    (lambda: fedbits.run(TABLE, verbose=False), "did you mean the argument progress="),
+    (lambda: fedbits.run(TABLE, output_dir="x"), "did you mean the argument out="),
+    (lambda: fedbits.run(TABLE, workers=2), "did you mean the argument jobs= of fedbits.sweep"),
+    (lambda: fedbits.sweep(TABLE, n_jobs=2), "did you mean the argument jobs=."),
+    (lambda: fedbits.run(TABLE, shard="1/2"), "did you mean the argument shard= of fedbits.sweep"),
+    (lambda: fedbits.sweep(TABLE, block=2), "did you mean the argument block= of fedbits.run"),
+    (lambda: fedbits.run(TABLE, compressor=fedbits.TopK(k=3)), r"did you mean compressor__up=\.\.\."),
+    (lambda: fedbits.run(TABLE, compressor="top_k"), 'did you mean compressor__up__kind="top_k"'),
+    (lambda: fedbits.run(TABLE, feedback="ef21"), 'did you mean feedback__up__kind="ef21"'),
+    (lambda: fedbits.run(TABLE, data="mnist"), 'did you mean data__name="mnist"'),
+    (lambda: fedbits.run(TABLE, dataset="mnist"), 'did you mean data__name="mnist"'),
+    (lambda: fedbits.run(TABLE, data="synthetic"), 'did you mean data__kind="synthetic"'),
+    (lambda: fedbits.run(TABLE, model="mlp"), 'did you mean model__kind="mlp"'),
+    (lambda: fedbits.run(TABLE, model={"kind": "logistic_regresion"}), 'model.kind: .*did you mean "logistic_regression"'),
     (lambda: fedbits.run(TABLE | {"data": {"name": "mnist"}}, data_folder="."),
      r"^data\.name: .*clone builds, gets it.*`fedbits data fetch mnist --data DIR`; then pass data_folder=DIR$"),
     (lambda: fedbits.run(TABLE | {"model": {"kind": "logistic_regression", "l22": 1}}), r"^model\.l22: unknown key"),
@@ -162,6 +189,8 @@ def test_a_value_that_no_option_can_take_is_refused(value):
     (lambda: fedbits.check("top_k", only="bits"), TypeError, "it must be a list of checks, as ['bits']"),
     (lambda: fedbits.Scenario(STUDY, compressor={"up": fedbits.TopK}), TypeError, "TopK is a class; a value of a scenario is one of its objects, as TopK(...)"),
     (lambda: fedbits.run(STUDY, rounds=None), TypeError, "None is of type NoneType"),
+    (lambda: fedbits.run(STUDY, feedback=fedbits.EF21), TypeError, "a scenario names the kind of a feedback, as feedback__up__kind='ef21'"),
+    (lambda: fedbits.Scenario(STUDY).learning_rate, AttributeError, "learning_rate: unknown key; did you mean \"local.learning_rate\"?"),
     (lambda: fedbits.run(3), TypeError, "this is of type int"),
 ])
 def test_a_wrong_argument_is_named(wrong, error, words):
@@ -177,7 +206,7 @@ def test_a_wrong_argument_is_named(wrong, error, words):
     ({"model_format": "npz"}, fedbits.ConfigError, "must be one of npy, safetensors; is 'npz'"),
     ({"device": "gpu"}, fedbits.ConfigError, "did you mean 'cuda'"),
     ({"state_memory": "2Q"}, fedbits.ConfigError, "such as 8G or 500M"),
-    ({"jobs": 3}, fedbits.ConfigError, "jobs: unknown key"),
+    ({"jobs": 3}, fedbits.ConfigError, "jobs: unknown key; did you mean the argument jobs= of fedbits.sweep"),
     ({"out": 3}, TypeError, "out is 3; it must be a path"),
     ({"threads": "two"}, TypeError, "threads is 'two'; it must be a whole number"),
     ({"threads": 1.5}, TypeError, "threads is 1.5; it must be a whole number"),
@@ -218,6 +247,13 @@ def test_a_sweep_of_a_begun_folder_needs_a_word():
 
 # ---- progress
 
+LONG_TO_PREPARE = {
+    "name": "long", "rounds": 5, "precision": "float64",
+    "data": {"kind": "synthetic", "clients": 40, "features": 400, "classes": 40, "alpha": 1, "beta": 1},
+    "partition": {"kind": "natural", "clients": 40}, "model": {"kind": "logistic_regression", "l2": 1e-9},
+    "local": {"kind": "gradient", "learning_rate": 0.01}, "compressor": {"up": {"kind": "top_k", "ratio": 0.1}}, "feedback": {"up": {"kind": "ef14"}}}
+
+
 @pytest.mark.parametrize("play", [fedbits.run, fedbits.sweep])
 def test_progress_tells_every_run(play):
     seen = []
@@ -256,6 +292,116 @@ def test_progress_true_names_the_missing_package(monkeypatch):
     with pytest.raises(ImportError, match="pip install tqdm"):
         fedbits.run(STUDY, out="out", progress=True)
     fedbits.run(STUDY, out="out", rounds=1)
+
+
+class Clock:
+    """A clock that tests set."""
+
+    seconds = 0.0
+
+    def __call__(self):
+        return self.seconds
+
+
+def test_lines_come_after_two_seconds_and_then_every_five(capsys):
+    clock = Clock()
+    lines = progress._Lines(lambda seconds: f"after {seconds:g} s" if seconds != 7 else "", clock)
+    seen = []
+    for clock.seconds in range(20):
+        lines.tick()
+        seen.append(capsys.readouterr().err)
+    assert [second for second, text in enumerate(seen) if text] == [2, 12, 17] and seen[12] == "fedbits: after 12 s\n"
+
+
+def test_lines_say_what_is_done_and_how_long_it_takes(monkeypatch):
+    clock = Clock()
+    shown = progress._StudyLines(clock)
+    told = iter(["", "the data are read: 3 of 9 files (12 s)", *[""] * 9])
+    monkeypatch.setattr(fedbits._core, "take_preparation", lambda: next(told))
+
+    def text_at(seconds, *events):
+        clock.seconds = seconds
+        for event in events:
+            shown(fedbits.Progress(**event))
+        return shown.text(seconds)
+
+    assert text_at(2) == "preparing" and text_at(7) == "preparing: the data are read: 3 of 9 files"
+    tuning = {"event": "tuning", "text": "matching bits, step 2", "runs": 8, "workers": 2}
+    assert text_at(10, {"event": "stage", "text": "tuning"}) == "tuning"
+    assert text_at(10, tuning) == "matching bits, step 2: 0/8 runs, 2 at a time"
+    assert text_at(16, tuning | {"done": 2}) == "matching bits, step 2: 2/8 runs, 2 at a time, 18 s left"
+    run = {"number": 1, "runs": 5, "title": "small 1/5", "rounds": 100}
+    assert text_at(20, {"event": "study", "runs": 5, "pending": 4, "workers": 3}, run | {"event": "started"}) == (
+        "0/4 runs, 3 at a time; small 1/5: preparing")
+    assert text_at(30, run | {"event": "round", "round": 50, "train_loss": 0.25, "test_accuracy": 0.9}) == (
+        "0/4 runs, 3 at a time, 70 s left; small 1/5: round 50/100, loss 0.25, accuracy 0.9")
+    assert text_at(40, run | {"event": "ended", "round": 100, "status": "diverged"}) == "1/4 runs, 1 failed or diverged, 3 at a time, 60 s left"
+    others = [{"event": "ended", "number": number, "runs": 5, "rounds": 100, "round": 100, "status": "done"} for number in (2, 3)]
+    assert text_at(2000, *others) == "3/4 runs, 1 failed or diverged, 3 at a time, 11 min left"
+
+
+def test_a_study_whose_runs_are_stored_says_nothing(monkeypatch):
+    shown = progress._StudyLines(Clock())
+    shown(fedbits.Progress("study", runs=5, pending=0))
+    assert shown.text(9.0) == ""
+
+
+@pytest.fixture
+def without_tqdm(monkeypatch):
+    """Lines in the place of bars, many a second."""
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    monkeypatch.setattr(progress, "_FIRST_S", 0.02)
+    monkeypatch.setattr(progress, "_EVERY_S", 0.02)
+
+
+@pytest.mark.parametrize("play, options", [(fedbits.run, {}), (fedbits.sweep, {"jobs": 2})])
+def test_lines_are_written_where_tqdm_is_missing(capsys, without_tqdm, play, options):
+    play(TUNED, out="out", rounds=1500, **options)
+    told = capsys.readouterr().err
+    assert all(line.startswith("fedbits: ") for line in told.splitlines())
+    assert re.search(r"tuning local\.learning_rate: \d+/12 runs", told) and re.search(r"fedbits: \d/6 runs.* left; small \d/6 ", told)
+    assert ", 2 at a time" in told and re.search(r"fedbits: 6/6 runs in \d+ s\n$", told)
+
+
+def test_lines_say_what_is_prepared(capsys, without_tqdm, monkeypatch):
+    written = progress._Lines.write
+
+    def write_and_stop(lines, text):
+        written(lines, text)
+        if "the minimum of f is looked for" in text:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(progress._Lines, "write", write_and_stop)
+    with pytest.raises(KeyboardInterrupt):
+        fedbits.run(LONG_TO_PREPARE)
+    assert "fedbits: preparing: the minimum of f is looked for" in capsys.readouterr().err
+
+
+def test_progress_false_says_nothing(capsys, without_tqdm):
+    fedbits.run(STUDY, out="out", rounds=500, progress=False)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_study_without_stderr_goes_on(without_tqdm, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    fedbits.run(STUDY, out="out", rounds=500)
+
+
+def test_tuning_is_told():
+    seen = []
+    fedbits.run(TUNED, out="out", progress=seen.append)
+    tuning = [at for at in seen if at.event == "tuning"]
+    assert [at.text for at in seen if at.event == "stage"] == ["tuning"]
+    steps = {text: [at for at in tuning if at.text == text] for text in dict.fromkeys(at.text for at in tuning)}
+    assert list(steps)[:2] == ["measuring the budget of bits", "tuning local.learning_rate"]
+    assert all([at.done for at in step] == list(range(step[0].runs + 1)) and step[0].workers >= 1 for step in steps.values())
+    assert [at.event for at in seen].index("study") > seen.index(tuning[-1])
+
+
+def test_nothing_that_is_tuned_has_no_stage():
+    seen = []
+    fedbits.run(STUDY, out="out", progress=seen.append)
+    assert not [at for at in seen if at.event in ("stage", "tuning")]
 
 
 def test_other_threads_of_python_go_on():
@@ -347,15 +493,10 @@ def test_an_interrupt_leaves_the_handler_of_python():
 
 @pytest.mark.parametrize("play", [fedbits.run, fedbits.plan])
 def test_an_interrupt_ends_the_search_for_a_minimum(play):
-    long = {
-        "name": "long", "rounds": 5, "precision": "float64",
-        "data": {"kind": "synthetic", "clients": 40, "features": 400, "classes": 40, "alpha": 1, "beta": 1},
-        "partition": {"kind": "natural", "clients": 40}, "model": {"kind": "logistic_regression", "l2": 1e-9},
-        "local": {"kind": "gradient", "learning_rate": 0.01}, "compressor": {"up": {"kind": "top_k", "ratio": 0.1}}, "feedback": {"up": {"kind": "ef14"}}}
     timer = threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        play(long)
+        play(LONG_TO_PREPARE)
     timer.join()
     assert not os.path.exists("fedbits-out/long/results.sqlite")
 

@@ -70,17 +70,64 @@ def test_comparisons_at_shares_and_of_all_bits(store):
 
 @pytest.mark.parametrize("use, error, words", [
     (lambda store: store.comparison("topp-5%"), fedbits.ConfigError, "top-5%"),
-    (lambda store: store.comparison(measure="train_los"), fedbits.ConfigError, "measure: 'train_los'"),
+    (lambda store: store.comparison(measure="train_los"), fedbits.ConfigError, "measure: 'train_los' is not a measured column of rounds.csv; did you mean "
+     "'train_loss'? (known: f_gap, "),
+    (lambda store: store.comparison(measure="accuracy"), fedbits.ConfigError, "did you mean 'test_accuracy'?"),
+    (lambda store: store.comparison(measure="beauty"), fedbits.ConfigError, "'beauty' is not a measured column of rounds.csv (known: "),
     (lambda store: store.comparison(bits="upp"), fedbits.ConfigError, "did you mean 'up'"),
     (lambda store: store.comparison(baselin="qsgd"), TypeError, "did you mean 'baseline'"),
     (lambda store: store.comparison(at="equals"), ValueError, "'equal' or 'shares'"),
     (lambda store: store.columns("runds"), ValueError, "'runs' and 'rounds'"),
     (lambda store: store.report(level="partition.alfa"), fedbits.ConfigError, "partition.alpha"),
-    (lambda store: fedbits.Store("nowhere").runs, fedbits.StoreError, "nowhere"),
 ])
 def test_what_the_store_does_not_have_is_named(store, use, error, words):
     with pytest.raises(error, match=re.escape(words)):
         use(store)
+
+
+@pytest.fixture
+def stores(tmp_path, monkeypatch, store):
+    """Two stores in fedbits-out, and beside them a folder, a file, and a store of its own."""
+    import shutil
+
+    monkeypatch.chdir(tmp_path)
+    for folder in ("fedbits-out/quickstart", "fedbits-out/tuned", "mine"):
+        shutil.copytree(store.folder, tmp_path / folder)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes.txt").write_text("no database")
+
+
+A_STORE = "; a store is a folder that fedbits.run or fedbits.sweep has written, out= or fedbits-out/NAME"
+
+
+@pytest.mark.parametrize("folder, words", [
+    ("nope", "there is no folder nope" + A_STORE + "; the stores here are 'mine', 'fedbits-out/quickstart', 'fedbits-out/tuned'"),
+    ("quickstart", "there is no folder quickstart" + A_STORE + "; did you mean 'fedbits-out/quickstart'?"),
+    ("fedbits-out/quikstart", "did you mean 'fedbits-out/quickstart'?"),
+    ("fedbits-out", "fedbits-out holds no results.sqlite" + A_STORE + "; the folder holds the stores 'fedbits-out/quickstart', 'fedbits-out/tuned'"),
+    ("empty", "empty holds no results.sqlite" + A_STORE),
+    ("", ". holds no results.sqlite" + A_STORE + "; the folder holds the stores 'mine'"),
+    ("notes.txt", "notes.txt: file is not a database"),
+])
+def test_a_folder_that_is_no_store_is_an_error_at_once(stores, folder, words):
+    for use in (fedbits.Store, lambda folder: fedbits.export.csv(folder, "tables"), lambda folder: fedbits.plot.density(folder)):
+        with pytest.raises(fedbits.StoreError, match=re.escape(words)):
+            use(folder)
+    assert len(fedbits.Store("mine").columns("runs")["run"]) == len(fedbits.Store("mine/results.sqlite").columns("runs")["run"])
+
+
+def test_a_store_that_is_gone_is_named_when_it_is_read(stores):
+    import shutil
+
+    gone = fedbits.Store("mine")
+    shutil.rmtree("mine")
+    with pytest.raises(fedbits.StoreError, match="no results in mine: mine/results.sqlite is not there.* with out$"):
+        gone.columns()
+
+
+def test_a_shard_without_runs_has_a_store(tmp_path):
+    for part in (1, 2):
+        fedbits.sweep(STUDY, out=tmp_path, progress=False, shard=f"{part}/2", rounds=1, sweep={"axis": [], "seeds": 1})
 
 
 def test_a_report_is_the_command_lines_page(store, tmp_path):

@@ -37,7 +37,7 @@ def test_mypy_accepts_and_refuses_what_the_example_says():
 
 
 def test_the_package_has_no_type_errors():
-    names = ("_ending", "_toml", "arguments", "build", "compressors", "data", "digest", "export", "feedbacks", "models", "needed", "parts", "plot", "progress",
-             "registration", "scenario", "simulator", "store", "words")
+    names = ("_drawing", "_ending", "_mlflow", "_toml", "arguments", "build", "compressors", "data", "digest", "export", "feedbacks", "models", "needed", "parts",
+             "plot", "progress", "registration", "scenario", "simulator", "store", "words")
     modules = [word for name in names for word in ("-m", f"fedbits.{name}")]
     assert "Success: no issues found" in mypy(*modules)
