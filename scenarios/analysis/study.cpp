@@ -229,7 +229,7 @@ std::vector<MeasureColumn> all_columns(const std::vector<RunRecord>& records, st
   return all;
 }
 
-// Returns "; did you mean 'test_accuracy'? (measures: ...)" with the names of the measures that a report may show.
+// Returns "; did you mean 'test_accuracy'? (known: ...)" with the names of the measures that a report may show.
 std::string near_measure(const std::string& measure, const std::vector<MeasureColumn>& all) {
   std::vector<std::string> names;
   std::string list;
@@ -240,7 +240,7 @@ std::string near_measure(const std::string& measure, const std::vector<MeasureCo
     }
   const auto inside = std::ranges::find_if(names, [&](const std::string& name) { return name.find(measure) != std::string::npos; });
   const std::string near = !measure.empty() && inside != names.end() ? *inside : nearest_name(measure, names);
-  return (near.empty() ? "" : "; did you mean '" + near + "'?") + " (measures: " + list + ")";
+  return (near.empty() ? "" : "; did you mean '" + near + "'?") + " (known: " + list + ")";
 }
 
 void choose_measures(Study& study, const std::vector<RunRecord>& records, const std::vector<std::string>& asked, Problems& problems) {

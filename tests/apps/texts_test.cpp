@@ -81,7 +81,7 @@ TEST_F(TextsTest, WordsOfTheFieldLeadToThoseOfFedbits) {
            {{"plan", "smal.toml"}, "there is no such scenario file; did you mean small.toml?\n"},
            {{"run", "small.toml", "--device", "gpu"}, "--device: must be one of cpu, cuda, auto; is 'gpu'; did you mean 'cuda'?\n"},
            {{"report", "out", "--measure", "accuracy"},
-            "'accuracy' is not a measured column of rounds.csv; did you mean 'test_accuracy'? (measures: "},
+            "'accuracy' is not a measured column of rounds.csv; did you mean 'test_accuracy'? (known: "},
            {{"run", "small.toml", "--set", "optimizer=adam"}, "adam, yogi and adagrad are a server's: server.kind = \"adam\""},
            {{"run", "small.toml", "--set", "privacy.epsilon=1"},
             "fedbits has no privacy mechanism: neither differential privacy nor secure aggregation"},
