@@ -114,7 +114,7 @@ class _Lines:
         self._text, self._clock = text, clock
         self._began = clock()
         self._next = self._began + _FIRST_S
-        self._is_closed = threading.Event()
+        self._lock, self._is_closed = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="fedbits progress", daemon=True)
         self.has_written = False
 
@@ -128,10 +128,11 @@ class _Lines:
         return self._clock() - self._began
 
     def tick(self) -> None:
-        """Writes a line if it is due."""
-        if self._clock() < self._next:
-            return
-        self._next = self._clock() + _EVERY_S
+        """Writes a line if it is due. Any thread may call it."""
+        with self._lock:
+            if self._clock() < self._next:
+                return
+            self._next = self._clock() + _EVERY_S
         if text := self._text(self.seconds):
             self.write(text)
 
@@ -288,5 +289,6 @@ def counted(items: _Counted[_Item], what: str, progress: bool | None) -> Iterato
         for item in items:
             yield item
             done += 1
+            lines.tick()
     if lines.has_written:
         lines.write(f"{what}: {done}/{len(items)} runs in {_duration(lines.seconds)}")
