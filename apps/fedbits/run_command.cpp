@@ -298,8 +298,8 @@ int run_study(RunArguments arguments, JsonLog& log, StudyWatch& watch) {
   if (std::any_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.needs_tuning(); })) {
     CellRunner untuned(catalog, {.threads = threads, .device = device, .paging = paging});
     static_cast<void>(check_all(untuned, cells));
+    watch.stage("tuning");
   }
-  watch.stage("tuning");
   tune(cells, arguments.out, arguments.data, {.jobs = threads, .workers = arguments.workers, .paging = paging}, arguments.quiet, watch);
   if (caught_signal() != 0) return exit_code_of(caught_signal());
   return run_cells(cells, arguments, plugins,

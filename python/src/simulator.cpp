@@ -69,7 +69,7 @@ class PythonWatch final : public StudyWatch {
   // Runs of tuning are told by their number: they are followed by `ended` below.
   void begin_tuning(const std::string& purpose, const std::vector<Cell>&, const std::vector<std::size_t>& pending, std::uint64_t workers,
                     const std::string&) override {
-    tuning_ = {.purpose = purpose, .done = 0, .runs = pending.size(), .workers = workers};
+    tuning_ = {.purpose = "tuning, " + purpose, .done = 0, .runs = pending.size(), .workers = workers};
     tell_tuning();
   }
   void begin_study(const std::vector<Cell>& cells, const std::vector<std::size_t>& pending, std::uint64_t workers,

@@ -359,7 +359,7 @@ def test_lines_are_written_where_tqdm_is_missing(capsys, without_tqdm, play, opt
     play(TUNED, out="out", rounds=1500, **options)
     told = capsys.readouterr().err
     assert all(line.startswith("fedbits: ") for line in told.splitlines())
-    assert re.search(r"tuning local\.learning_rate: \d+/12 runs", told) and re.search(r"fedbits: \d/6 runs.* left; small \d/6 ", told)
+    assert re.search(r"tuning, comparing candidates: \d+/12 runs", told) and re.search(r"fedbits: \d/6 runs.* left; small \d/6 ", told)
     assert ", 2 at a time" in told and re.search(r"fedbits: 6/6 runs in \d+ s\n$", told)
 
 
@@ -393,7 +393,7 @@ def test_tuning_is_told():
     tuning = [at for at in seen if at.event == "tuning"]
     assert [at.text for at in seen if at.event == "stage"] == ["tuning"]
     steps = {text: [at for at in tuning if at.text == text] for text in dict.fromkeys(at.text for at in tuning)}
-    assert list(steps)[:2] == ["measuring the budget of bits", "tuning local.learning_rate"]
+    assert list(steps)[:2] == ["tuning, finding the budget of bits", "tuning, comparing candidates"]
     assert all([at.done for at in step] == list(range(step[0].runs + 1)) and step[0].workers >= 1 for step in steps.values())
     assert [at.event for at in seen].index("study") > seen.index(tuning[-1])
 
