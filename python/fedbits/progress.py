@@ -23,7 +23,7 @@ class Progress:
     """What has happened in a study.
 
     event: "stage" (text says what is done before runs begin), "tuning" (of `runs` tuning runs of a step, which text describes, `done` have ended),
-    "study" (the study begins, with `runs` runs of which `pending` are going to run), "started", "round" (at most ten a second) or "ended" (status is
+    "study" (the study begins: it has `runs` runs, and `pending` are going to run), "started", "round" (at most ten a second) or "ended" (status is
     "done", "diverged", "failed" or "interrupted"; text says why).  run: the hash of the run, title: its name and labels, number: from 1.
     round: of `rounds`.  workers: runs at a time, in "tuning" and "study".  train_loss, test_accuracy: measured last, or NaN.
     """

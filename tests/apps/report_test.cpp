@@ -60,6 +60,20 @@ TEST_F(ReportTest, WithoutAFileItPrintsTheSetupTheAnswerAndOneTable) {
   EXPECT_THAT(outcome.out, ContainsRegex("to cite: fedbits contributors: .* version [0-9.]+ \\(results version [0-9]"));
 }
 
+TEST_F(ReportTest, NamesTheValuesThatTuningFound) {
+  write_small(
+      "[compressor.up]\nkind = 'identity'\nunit = 'step'\n[feedback.up]\nkind = 'ef14'\n[sweep]\nseeds = 1\n"
+      "[sweep.tune]\nseeds = 1\nat = 'rounds'\nkey = 'local.learning_rate'\nvalues = [0.01, 0.5, 1e6]\n"
+      "[[sweep.axis]]\nkey = 'compressor.up'\nvalues = [{label = 'top', kind = 'top_k', k = 20, unit = 'step'}, "
+      "{label = 'hard', kind = 'hard_threshold', threshold = 0.05, unit = 'step'}]\n");
+  ASSERT_EQ(run_with({"rounds=30"}).code, 0);
+  const Outcome outcome = fedbits({"report", "out", "--latex", "tables.tex", "--text"});
+  EXPECT_THAT(outcome.out, HasSubstr("values that tuning and the matching of bits found\n"));
+  for (const char* method : {"top", "hard"})
+    EXPECT_THAT(outcome.out, ContainsRegex(std::string(method) + " +local.learning_rate +0.5 +3 candidates"));
+  EXPECT_THAT(read("tables.tex"), HasSubstr("\\label{tab:found}"));
+}
+
 TEST_F(ReportTest, TheScenarioThatItWritesPlaysTheSameRuns) {
   run_sweep();
   ASSERT_EQ(fedbits({"report", "out", "--scenario", "again.toml"}).code, 0);

@@ -114,7 +114,7 @@ def faults_of_page(text, sources):
             yield from ((number, span, fault) for fault in faults_of_span(span, sources, own_files))
 
 
-# Wrong names of every kind, each of which has to be found once, and right ones.
+# Wrong names of every kind, which have to be found once each, and right ones.
 WRONG = """
 `{name, begin, rows, columns}` and `RandomSequence::unifrom` and `Contract::Holds::pointwisely` and `no_such_word` and `fl_core/none.hpp` and
 `none_such.cpp` and `fedbits check --no-such-option`

@@ -18,7 +18,7 @@ PAGE = SOURCE / "docs" / "troubleshooting.md"
 FOLDERS = ("apps", "clients", "cmake", "compressors", "fl_core", "net", "python", "scenarios", "scripts", "server")
 PLACEHOLDERS = ("BUILD", "FILE", "FOLDER", "HASH", "HOST", "KEY", "LIST", "N", "NAME", "REASON", "SIZE", "TEXT", "VALUE")
 HOLE = "\0"  # where a source has code and not text
-LEAST_PART, LEAST_WHOLE = 10, 3  # characters of a part of a literal, and of a whole one, of which a message is put together
+LEAST_PART, LEAST_WHOLE = 10, 3  # least characters of a part of a literal, and of a whole one, in a message
 SIGNS = re.compile(r"[\s:;,.'\"()`?%/-]{1,3}")  # what may stand between them
 
 CPP = re.compile(r"""(?P<comment>//(?:\\\n|[^\n])*|/\*.*?\*/)|(?P<raw>R"(?P<mark>[^(\s]*)\((?P<inside>.*?)\)(?P=mark)")|"(?P<text>(?:\\.|[^"\\\n])*)"|(?P<char>(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+')""",
