@@ -76,26 +76,71 @@ void persist_dense(Archive& archive, Dataset<T>& data) {
     std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(r * data.num_features), data.num_features, data.dense_row(r));
 }
 
+void require(bool holds, const char* what) {
+  if (!holds) throw ArchiveError(std::string("in 'data': ") + what);
+}
+
+// Rows are numbered by 32 bits, and features, classes and tokens by 31, so that products of two sizes do not overflow.
+template <class T>
+void require_sizes(const Dataset<T>& data) {
+  constexpr std::size_t kMostRows = std::numeric_limits<std::uint32_t>::max(), kMost = std::numeric_limits<std::int32_t>::max();
+  require(data.num_rows <= kMostRows, "there are too many rows");
+  require(data.num_features <= kMost && data.num_classes <= kMost && data.vocabulary.size <= kMost, "a size is beyond 2^31");
+  require(data.vocabulary.num_users <= data.vocabulary.size, "there are more users than users and items together");
+}
+
+constexpr std::int64_t kMostCrop = 1024;  // pixels, as data.augment.crop allows
+
+// Throws unless the images are of the size of a row, and each channel has its mean and deviation.
+template <class T>
+void require_images(const Dataset<T>& data) {
+  std::size_t size = 1;
+  for (const std::size_t side : data.shape) {
+    require(side > 0 && side <= data.num_features / size, "the shape is not that of its rows");
+    size *= side;
+  }
+  require(data.shape.empty() || size == data.num_features, "the shape is not that of its rows");
+  const std::size_t channels = data.shape.size() == 3 ? data.shape[0] : 1;
+  const ImageRows& images = data.images;
+  require(images.mean.empty() || images.mean.size() == channels, "the means are not those of its channels");
+  require(images.deviation.empty() || images.deviation.size() == channels, "the deviations are not those of its channels");
+  require(std::ranges::all_of(images.deviation, [](double deviation) { return deviation > 0; }), "a deviation is not above 0");
+  require(images.augment.is_none() || (data.shape.size() == 3 && !images.pixels.empty()),
+          "rows that are no images would be changed as such");
+  require(images.augment.crop >= 0 && images.augment.crop <= kMostCrop, "images would be cut at a place far outside");
+}
+
+// A row of ratings is a user and an item, which is numbered behind the users.
+template <class T>
+void require_tokens(const Dataset<T>& data) {
+  const Vocabulary& words = data.vocabulary;
+  require(data.tokens.empty() || data.tokens.size() == data.num_rows * data.num_features, "the tokens are not those of its rows");
+  for (std::size_t i = 0; i < data.tokens.size(); ++i)
+    require(data.tokens[i] >= 0 && static_cast<std::size_t>(data.tokens[i]) < words.size, "a token is beyond its vocabulary");
+  require(words.next_token == NextToken::none || (!data.tokens.empty() && data.num_classes >= words.size),
+          "text has fewer classes than tokens");
+  if (words.num_users == 0) return;
+  require(data.num_features == 2 && !data.tokens.empty(), "ratings are not pairs");
+  for (std::size_t i = 0; i < data.tokens.size(); ++i)
+    require((static_cast<std::size_t>(data.tokens[i]) < words.num_users) == (i % 2 == 0), "a rating is not of an item by a user");
+}
+
 // Throws unless every row is there and every number is one that readers of rows may use as an index.
 template <class T>
 void require_fit(const Dataset<T>& data) {
-  const auto require = [](bool holds, const char* what) {
-    if (!holds) throw ArchiveError(std::string("in 'data': ") + what);
-  };
   const std::size_t m = data.num_rows, D = data.num_features;
   require(D == 0 || m <= std::numeric_limits<std::size_t>::max() / D, "there are too many rows");
   require(m == 0 || data.is_sparse || !data.dense.empty() || !data.images.pixels.empty() || !data.tokens.empty(),
           "the rows have no features");
   require(data.images.pixels.empty() || data.images.pixels.size() == m * D, "the pixels are not those of its rows");
-  require(data.tokens.empty() || data.tokens.size() == m * D, "the tokens are not those of its rows");
   require(data.label.empty() || data.label.size() == m, "the labels are not those of its rows");
   require(data.target.empty() || data.target.size() == m, "the targets are not those of its rows");
   const auto is_below = [](std::size_t bound) {
     return [bound](std::int32_t number) { return number >= 0 && static_cast<std::size_t>(number) < bound; };
   };
   require(std::ranges::all_of(data.label, is_below(data.num_classes)), "a label is beyond its classes");
-  require(std::all_of(data.tokens.data(), data.tokens.data() + data.tokens.size(), is_below(data.vocabulary.size)),
-          "a token is beyond its vocabulary");
+  require_images(data);
+  require_tokens(data);
   if (!data.is_sparse) return;
   const SparseRows<T>& sparse = data.sparse;
   const std::uint64_t* begin = sparse.row_begin.data();
@@ -155,6 +200,7 @@ Dataset<T> form_of(const Dataset<T>& data) {
   if (data.is_sparse) form.sparse.row_begin = Buffer<std::uint64_t>(2);
   if (!data.images.pixels.empty()) form.images.pixels = Buffer<std::uint8_t>(data.num_features);
   if (!data.tokens.empty()) form.tokens = Buffer<std::int32_t>(data.num_features);
+  if (data.vocabulary.num_users > 0) form.tokens[1] = static_cast<std::int32_t>(data.vocabulary.num_users);  // the first item
   if (!data.label.empty()) form.label.push_back(0);
   if (!data.target.empty()) form.target.push_back(0);
   return form;
@@ -166,6 +212,7 @@ void persist(Archive& archive, Dataset<T>& data) {
   archive.text(data.name);
   for (std::size_t* size : {&data.num_rows, &data.num_features, &data.num_classes, &data.vocabulary.size, &data.vocabulary.num_users})
     archive.value(*size);
+  if (archive.is_reading()) require_sizes(data);
   auto next_token = static_cast<std::uint8_t>(data.vocabulary.next_token);
   archive.value(next_token);
   if (next_token > static_cast<std::uint8_t>(NextToken::after_each)) throw ArchiveError("in 'data': labels of an unknown kind");

@@ -326,6 +326,7 @@ void FederatedProblem<T>::bind(const Scenario& scenario) {
   model_->bind(train());
   if (auto* model = dynamic_cast<ExpectsShards*>(model_.get()); model != nullptr && train().is_sparse) model->expect_shards(split_.shards);
   layers_ = model_->layers();
+  if (const std::string why = why_misplaced(layers_); !why.empty()) throw key_error("model", "is too large: layer " + why);
   // The model, a client's vector, its gradient, and the server's sum in double.
   require_memory(static_cast<double>(P()) * static_cast<double>(3 * sizeof(T) + sizeof(double)),
                  "a run of a model with " + std::to_string(P()) + " parameters", "smaller layers need less");

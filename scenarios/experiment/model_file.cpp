@@ -107,18 +107,23 @@ void write_model(const ModelSnapshot& model, ModelFormat format, const fs::path&
   if (error) fail("rename", error.message());
 }
 
+std::string why_misplaced(const LayerTable& layers) {
+  constexpr std::size_t kMost = std::size_t{1} << 48;  // parameters; products and sums below this do not overflow
+  std::size_t begin = 0;
+  for (const Layer& layer : layers.layers) {
+    const bool is_small = layer.rows < kMost && (layer.rows == 0 || layer.cols < kMost / layer.rows);
+    if (!is_small || layer.begin != begin || begin + layer.size() > kMost)
+      return "'" + layer.name + "' cannot lie at " + std::to_string(layer.begin) + " with " + std::to_string(layer.rows) + " x " +
+             std::to_string(layer.cols) + " parameters";
+    begin += layer.size();
+  }
+  return "";
+}
+
 namespace {
 
 void require_without_gaps(const LayerTable& table) {
-  constexpr std::size_t kMost = std::size_t{1} << 48;  // parameters; products and sums below this do not overflow
-  std::size_t begin = 0;
-  for (const Layer& layer : table.layers) {
-    const bool is_small = layer.rows < kMost && (layer.rows == 0 || layer.cols < kMost / layer.rows);
-    if (!is_small || layer.begin != begin || begin + layer.size() > kMost)
-      throw ArchiveError("in 'layers': '" + layer.name + "' cannot lie at " + std::to_string(layer.begin) + " with " +
-                         std::to_string(layer.rows) + " x " + std::to_string(layer.cols) + " parameters");
-    begin += layer.size();
-  }
+  if (const std::string why = why_misplaced(table); !why.empty()) throw ArchiveError("in 'layers': " + why);
 }
 
 template <class T>

@@ -54,6 +54,9 @@ template <class T>
 // Writes the file atomically; creates the folder if it is missing. Throws StoreError.
 FL_API void write_model(const ModelSnapshot& model, ModelFormat format, const std::filesystem::path& file);
 
+// Returns why the layers are not those of a model: a gap, or more parameters than sizes can count. "" if they are.
+[[nodiscard]] FL_API std::string why_misplaced(const LayerTable& layers);
+
 // Writes or reads the layer table of a checkpoint, which gives its model names without the scenario. Reading throws ArchiveError if
 // `layers` is not empty and differs from the table written.
 FL_API void persist_layers(Archive& archive, LayerTable& layers, bool& is_double);
