@@ -26,10 +26,14 @@ struct AxisText {
   std::string zip;
 };
 
+// RunLabels of axes, {axis, label}, and the keys that the combinations with these labels have values of their own for.
+using RunLabels = std::vector<std::pair<std::string, std::string>>;
+
 // Writes the scenario of a study from the settings of its runs.
 class ScenarioWriter {
  public:
   explicit ScenarioWriter(const Study& study) : study_(study), settings_(study) {
+    for (const std::string& key : settings_.keys("")) place(key);
     for (const std::string& axis : settings_.axes()) add_axis(axis);
     zip_axes();
   }
@@ -39,7 +43,7 @@ class ScenarioWriter {
     std::string text =
         "# The study \"" + study_.name + "\" of fedbits " + version() + ": the settings of its runs, every key written out.\n";
     if (!varying_.empty())
-      text += "# These keys differ between runs and are no axis, so this file leaves them out (fedbits explain HASH has them): " +
+      text += "# These keys differ between runs with the same labels, so this file leaves them out (fedbits explain HASH has them): " +
               in_a_row({varying_.begin(), varying_.end()}) + "\n";
     const std::size_t all = combinations();
     if (all != settings_.size())
@@ -50,25 +54,55 @@ class ScenarioWriter {
  private:
   [[nodiscard]] std::string version() const { return settings_.size() == 0 ? "" : settings_.record(0).version; }
 
-  // Returns the value of an axis in a run: that of its key, or an inline table of all keys in it.
+  // Finds where a key stands in the file: with the settings that all runs share, on its axis, or in tables of [[sweep.set]]. A key whose
+  // values the labels do not determine has no place, and is named.
+  void place(const std::string& key) {
+    if (key == kResultsVersionKey || is_of_seeds(key)) return;
+    const std::string own = settings_.axis_of(key);
+    if (own == key || (own.empty() ? settings_.is_shared(key) : is_determined_by(key, {own}))) return;
+    apart_.insert(key);
+    for (const std::string& axis : settings_.axes())
+      if (is_determined_by(key, {axis})) return set_by(key, {axis});
+    if (is_determined_by(key, settings_.axes())) return set_by(key, settings_.axes());
+    varying_.insert(key);
+  }
+  [[nodiscard]] RunLabels labels_of(std::size_t run, const std::vector<std::string>& axes) const {
+    RunLabels labels;
+    for (const std::string& axis : axes) labels.emplace_back(axis, settings_.label(run, axis));
+    return labels;
+  }
+  [[nodiscard]] bool is_determined_by(const std::string& key, const std::vector<std::string>& axes) const {
+    std::map<RunLabels, std::string> value_of;
+    for (std::size_t run = 0; run < settings_.size(); ++run)
+      if (value_of.try_emplace(labels_of(run, axes), settings_.value(run, key)).first->second != settings_.value(run, key)) return false;
+    return true;
+  }
+  void set_by(const std::string& key, const std::vector<std::string>& axes) {
+    for (std::size_t run = 0; run < settings_.size(); ++run)
+      if (const std::string& value = settings_.value(run, key); !value.empty()) {
+        const RunLabels labels = labels_of(run, axes);
+        if (!sets_.contains(labels)) order_of_sets_.push_back(labels);
+        sets_[labels][key] = value;
+      }
+  }
+
+  // Returns the value of an axis in a run: that of its key, or an inline table of all keys in it that its label determines.
   [[nodiscard]] std::string value_of(std::size_t run, const std::string& axis, const std::string& label) const {
     if (const std::string& own = settings_.value(run, axis); !own.empty()) return own;
     std::vector<std::string> members = {"label = " + toml_text(label)};
     for (const std::string& key : settings_.keys(axis + "."))
-      if (const std::string& own = settings_.value(run, key); !own.empty()) members.push_back(key.substr(axis.size() + 1) + " = " + own);
+      if (const std::string& own = settings_.value(run, key); !own.empty() && !apart_.contains(key))
+        members.push_back(key.substr(axis.size() + 1) + " = " + own);
     return "{ " + in_a_row(members) + " }";
   }
-  // Keys of the axis whose values the label does not determine are left out of its values, and named.
   void add_axis(const std::string& key) {
     AxisText axis{.key = key, .labels = {}, .values = {}, .zip = {}};
-    std::map<std::string, std::string> value_of_label;
+    std::set<std::string> known;
     for (std::size_t run = 0; run < settings_.size(); ++run) {
-      const std::string label = settings_.label(run, key), value = value_of(run, key, label);
-      const auto [found, is_new] = value_of_label.try_emplace(label, value);
-      if (!is_new && found->second != value) open_.insert(key);
-      if (!is_new) continue;
+      const std::string label = settings_.label(run, key);
+      if (!known.insert(label).second) continue;
       axis.labels.push_back(label);
-      axis.values.push_back(value);
+      axis.values.push_back(value_of(run, key, label));
     }
     axes_.push_back(axis);
   }
@@ -113,11 +147,6 @@ class ScenarioWriter {
       head.clear();
       if (key == "name") text += "seed = " + std::to_string(first_seed()) + "\n";
     }
-    for (const std::string& key : settings_.keys(""))
-      if (key != kResultsVersionKey && !is_of_seeds(key) && settings_.axis_of(key).empty() && !settings_.is_shared(key))
-        varying_.insert(key);
-    for (const std::string& axis : open_)
-      varying_.insert(axis + (settings_.value(0, axis).empty() ? " (keys that its label does not determine)" : ""));
     return text;
   }
   [[nodiscard]] std::uint64_t first_seed() const {
@@ -142,14 +171,28 @@ class ScenarioWriter {
       for (const std::string& value : axis.values) text += "  " + value + ",\n";
       text += "]\n";
     }
+    for (const RunLabels& labels : order_of_sets_)
+      text += "\n[[sweep.set]]\nwhen = " + when(labels) + "\nkeys = " + keys(sets_.at(labels)) + "\n";
     return text;
+  }
+  [[nodiscard]] static std::string when(const RunLabels& labels) {
+    std::vector<std::string> members;
+    for (const auto& [axis, label] : labels) members.push_back(axis + " = " + toml_text(label));
+    return "{ " + in_a_row(members) + " }";
+  }
+  [[nodiscard]] static std::string keys(const KeyValues& values) {
+    std::vector<std::string> members;
+    for (const auto& [key, value] : values) members.push_back(key + " = " + value);
+    return "{ " + in_a_row(members) + " }";
   }
 
   const Study& study_;
   const StoredSettings settings_;
   std::vector<AxisText> axes_;
-  std::set<std::string> open_;     // axes whose labels do not determine all of their keys
-  std::set<std::string> varying_;  // keys that differ and are no axis
+  std::set<std::string> apart_;          // keys that are neither shared nor on their axis
+  std::map<RunLabels, KeyValues> sets_;  // by the labels of the combinations that have these values
+  std::vector<RunLabels> order_of_sets_;
+  std::set<std::string> varying_;  // keys that the labels do not determine
 };
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include "scenarios/experiment/compressed_input.hpp"
 #include "scenarios/file/measure_set.hpp"
 #include "scenarios/file/results_version.hpp"
+#include "scenarios/file/sweep.hpp"
 #include "scenarios/results/broken_contracts.hpp"
 #include "scenarios/results/step_theorems.hpp"
 
@@ -79,6 +80,23 @@ void arrange(Study& study, const Grid& grid, const RunRecord* first) {
     study.cells.push_back(std::move(cell));
   }
   for (Panel& panel : study.panels) std::ranges::stable_sort(panel.cells, {}, [&](std::size_t cell) { return study.cells[cell].method; });
+}
+
+// Adds a note for each scenario whose runs are not all in the study.
+void note_missing_runs(Study& study, const std::vector<RunRecord>& records) {
+  std::map<std::string, std::pair<std::size_t, std::set<std::string>>> runs;  // by name: the number of runs of its file, and those stored
+  for (const RunRecord& record : records) {
+    auto& [all, stored] = runs[record.name];
+    const auto planned = std::ranges::find(record.constants, kRunsOfStudy, &ResolvedConstant::name);
+    if (planned != record.constants.end()) all = std::max(all, static_cast<std::size_t>(planned->value));
+    stored.insert(record.run);
+  }
+  for (const auto& [name, counts] : runs)
+    if (const auto& [all, stored] = counts; stored.size() < all)
+      study.notes.push_back("the study is not complete: " + std::to_string(stored.size()) + " of the " + std::to_string(all) +
+                            " runs of '" + name +
+                            "' are stored, and what is said here may change with the others; `fedbits sweep FILE --out FOLDER "
+                            "--resume` runs them");
 }
 
 void note_repeated(Study& study) {
@@ -324,6 +342,7 @@ Study make_study(const RunStore& store, const StoredStudies& stored, std::size_t
   choose_baseline(study, records, options.baseline, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
   note_repeated(study);
+  note_missing_runs(study, records);
   for (const RunRecord& record : records) {
     index_of(study.names, record.name);
     study.runs.push_back(read_run(store, record, study.measures));

@@ -31,6 +31,7 @@ Combinations::Combinations(const Sweep& sweep) : sweep_(sweep) {
 }
 
 Scenario Combinations::read(const Node& tree, const std::vector<std::size_t>& value_of, ProblemList& problems) {
+  if (!sweep_.sets.empty()) return read_scenario(tree, problems);  // any key may differ
   const std::vector<std::size_t> tables = values_of_tables(value_of);
   const auto known = known_.find(tables);
   known_now_ = known == known_.end() ? nullptr : &known->second;

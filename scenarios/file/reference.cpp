@@ -53,6 +53,9 @@ sampling, so they are paired.
 | `axis.values[].match_bits_of` | string | none | label of another value of the axis | tunes this value until it sends as many bits as that one, within 2%, or as near as it comes |
 | `axis.values[].match_key` | string | `"threshold"` | | the option that is tuned for it |
 | `exclude` | list of tables, `[[sweep.exclude]]` | none | axes and labels | combinations that are left out: an axis' key and one of its labels, or a list of them |
+| `set` | list of tables, `[[sweep.set]]` | none | | keys that some combinations set after the axes; a later table replaces what an earlier one sets |
+| `set.when` | table | required | axes and labels, as in `exclude` | the combinations |
+| `set.keys` | table | required | keys of the scenario that are no axis, are not tuned and are not matched | the keys and their values in these combinations |
 | `to_bits_of` | string | none | label of a method | every run continues until it has sent the bits that this method sends in the scenario's rounds, or for four times the rounds |
 | `plan_file` | string | none | path of a TOML file, beside the scenario file or from the root | the analysis plan: contrasts, measures, window, levels and margins that `report` follows. Its text and SHA-256 are stored with every run |
 | `tune.key`, `tune.values` | string, list | none | | a key whose best value is found for every combination, such as `"local.learning_rate"`, and the values to try |

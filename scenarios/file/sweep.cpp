@@ -40,6 +40,12 @@ void refuse_idle_settings(const std::vector<Setting>& settings, const Sweep& swe
       if (holds(axis.key, setting.key) && !is_inherited(setting, axis, root))
         problems.add(setting.node.place,
                      setting.key + ": has no effect, because an axis of [sweep] sets " + axis.key + "; --set sweep.axis=[] drops the axes");
+  for (const Setting& setting : settings)
+    for (const KeysOfCombinations& set : sweep.sets)
+      for (const auto& [key, node] : set.keys)
+        if (holds(setting.key, key))
+          problems.add(setting.node.place, setting.key + ": has no effect in some combinations, because [[sweep.set]] sets " + key +
+                                               " there; --set sweep.set=[] drops these tables");
 }
 
 bool equal_zips(const std::vector<Axis>& axes) {
@@ -117,30 +123,51 @@ bool advance(std::vector<std::size_t>& chosen, const std::vector<Group>& groups,
 }
 
 bool is_excluded(const Sweep& sweep, const std::vector<std::size_t>& value_of) {
-  return std::any_of(sweep.exclusions.begin(), sweep.exclusions.end(), [&](const Exclusion& exclusion) {
-    return std::all_of(exclusion.labels.begin(), exclusion.labels.end(),
-                       [&](const auto& one) { return one.second.contains(sweep.axes[one.first].values[value_of[one.first]].label); });
-  });
+  return std::ranges::any_of(sweep.exclusions, [&](const LabelChoice& exclusion) { return is_chosen(exclusion, sweep.axes, value_of); });
 }
 
-// The tree without axes, and the values of each axis, as every cell of the sweep refers to them.
+// The tree without axes, and the values of each axis and of [[sweep.set]], as every cell of the sweep refers to them.
 struct Source {
   std::shared_ptr<const Node> root;
   std::vector<std::vector<std::shared_ptr<const Node>>> values;  // by axis
+  std::vector<std::vector<std::shared_ptr<const Node>>> sets;    // by table and key
 };
 
 Source source_of(const Node& root, const Sweep& sweep) {
-  Source source{std::make_shared<const Node>(root), {}};
+  Source source{std::make_shared<const Node>(root), {}, {}};
   for (const Axis& axis : sweep.axes) {
     auto& values = source.values.emplace_back();
     for (const AxisValue& value : axis.values) values.push_back(std::make_shared<const Node>(value.node));
   }
+  for (const KeysOfCombinations& set : sweep.sets) {
+    auto& values = source.sets.emplace_back();
+    for (const auto& [key, node] : set.keys) values.push_back(std::make_shared<const Node>(node));
+  }
   return source;
+}
+
+// Puts the keys of [[sweep.set]] into the tree of a combination that they are for. A key that the matching of bits finds has no other
+// value.
+void set_keys(const Source& source, const Sweep& sweep, const std::vector<std::size_t>& value_of, const std::optional<MatchBits>& match,
+              Node& tree, std::vector<AxisSource>& places, std::vector<bool>& is_used, ProblemList& problems) {
+  for (std::size_t s = 0; s < sweep.sets.size(); ++s) {
+    if (!is_chosen(sweep.sets[s].when, sweep.axes, value_of)) continue;
+    is_used[s] = true;
+    for (std::size_t k = 0; k < sweep.sets[s].keys.size(); ++k) {
+      const auto& [key, node] = sweep.sets[s].keys[k];
+      if (match && match->option == key) {
+        problems.add(node.place, "sweep.set.keys: " + key + " is found by match_bits_of; drop one of them");
+        continue;
+      }
+      put(tree, key, node, problems);
+      places.push_back({key, source.sets[s][k]});
+    }
+  }
 }
 
 // The cell with these values, all its seeds. Test rows are drawn with the first data seed of the study.
 void add_combination(const Source& source, const Sweep& sweep, const std::vector<std::size_t>& value_of, std::vector<Cell>& cells,
-                     Combinations& combinations, EarlyChecks& early, ProblemList& problems) {
+                     Combinations& combinations, EarlyChecks& early, std::vector<bool>& is_used, ProblemList& problems) {
   Node tree = *source.root;
   Cell cell;
   std::vector<AxisSource> chosen;
@@ -154,6 +181,7 @@ void add_combination(const Source& source, const Sweep& sweep, const std::vector
     cell.axis_labels.emplace_back(axis.key, value.label);
     if (!value.match_bits_of.empty()) cell.match = MatchBits{a, value.match_bits_of, axis.key + "." + value.match_key};
   }
+  set_keys(source, sweep, value_of, cell.match, tree, chosen, is_used, problems);
   cell.places = std::make_shared<const KeyPlaces>(source.root, std::move(chosen));
   cell.scenario = combinations.read(tree, value_of, problems);
   early.check(cell.scenario, *cell.places, problems);
@@ -181,19 +209,23 @@ std::vector<Cell> expand(const Node& root, const Sweep& sweep, EarlyChecks& earl
   const std::vector<Group> groups = groups_of(sweep.axes);
   std::vector<std::size_t> chosen(groups.size(), 0), value_of(sweep.axes.size(), 0);
   bool any = false;
+  std::vector<bool> is_used(sweep.sets.size(), false);
   do {
     for (std::size_t g = 0; g < groups.size(); ++g)
       for (const std::size_t a : groups[g]) value_of[a] = chosen[g];
     if (is_excluded(sweep, value_of)) continue;
     any = true;
     const std::size_t known = problems.size();
-    add_combination(source, sweep, value_of, cells, combinations, early, problems);
+    add_combination(source, sweep, value_of, cells, combinations, early, is_used, problems);
     num_bad += problems.size() > known ? 1 : 0;
     num_after_bad += problems.empty() ? 0 : 1;
     if (!cells.empty() && cells.size() == static_cast<std::size_t>(sweep.seeds))
       refuse_long_texts(cells.front(), num_cells(sweep), sweep.place);
   } while (num_bad < kMostBadCells && num_after_bad < kMostAfterBad && advance(chosen, groups, sweep.axes));
   if (!any) problems.add(sweep.exclude_place, "sweep.exclude: leaves no run");
+  if (problems.empty())
+    for (std::size_t s = 0; s < sweep.sets.size(); ++s)
+      if (!is_used[s]) problems.add(sweep.sets[s].place, "sweep.set.when: no combination of the sweep has these labels");
   return cells;
 }
 
@@ -343,7 +375,10 @@ std::vector<Cell> cells_of(const std::string& text, const std::string& source, c
   refuse_idle_settings(applied, sweep, root, problems);
   // An axis without a single good value was reported; the others still get checked.
   const bool complete = std::none_of(sweep.axes.begin(), sweep.axes.end(), [](const Axis& axis) { return axis.values.empty(); });
-  if (!complete) sweep.exclusions.clear();  // they name axes by number
+  if (!complete) {  // these name axes by number
+    sweep.exclusions.clear();
+    sweep.sets.clear();
+  }
   std::erase_if(sweep.axes, [](const Axis& axis) { return axis.values.empty(); });
   if (!equal_zips(sweep.axes))
     for (Axis& axis : sweep.axes) axis.zip.clear();  // reported
@@ -355,6 +390,8 @@ std::vector<Cell> cells_of(const std::string& text, const std::string& source, c
   if (problems.empty()) set_tuning(cells, sweep, problems);
   if (problems.empty()) set_plan(cells, sweep, search.folder, problems);
   problems.throw_if_any();
+  if (cells.size() > 1)
+    for (Cell& cell : cells) cell.found.push_back({kRunsOfStudy, static_cast<double>(cells.size())});
   return cells;
 }
 

@@ -7,6 +7,8 @@
 //   [[sweep.exclude]] axis = label  leaves out every combination with these labels (or one of a list of labels), as in
 //                                     compressor.up = "none"
 //                                     partition.alpha = [0.1, 0.5]
+//   [[sweep.set]] when, keys        sets keys in the combinations with the labels of `when` (written as in exclude), after the axes; later
+//                                   tables replace what earlier ones set
 //
 //   [sweep.tune]                    finds the best values of keys for every combination, on seeds of its own
 //                                   (scenarios/file/tune_settings.hpp)
@@ -44,6 +46,8 @@ struct MatchBits {
 };
 
 inline constexpr std::int64_t kMostRounds = 4;  // times the scenario's rounds, of runs that go on to a budget of bits
+
+inline constexpr const char* kRunsOfStudy = "runs_of_study";  // constant of a run: the number of cells of its file
 
 using AxisLabels = std::vector<std::pair<std::string, std::string>>;  // {key, label} per axis, in order
 

@@ -12,6 +12,11 @@ bool holds(const std::string& path, const std::string& inner) {
   return inner == path || inner.compare(0, path.size() + 1, path + ".") == 0;
 }
 
+bool is_chosen(const LabelChoice& choice, const std::vector<Axis>& axes, const std::vector<std::size_t>& value_of) {
+  return std::ranges::all_of(choice.labels,
+                             [&](const auto& one) { return one.second.contains(axes[one.first].values[value_of[one.first]].label); });
+}
+
 namespace {
 
 constexpr std::size_t kMostAxes = 100;  // each is compared with every other
@@ -148,7 +153,9 @@ void read_axis(const Node& table, Sweep& sweep, ProblemList& problems) {
   sweep.axes.push_back(std::move(axis));
 }
 
-void read_excluded_labels(const Node& node, std::size_t number, const Axis& axis, Exclusion& exclusion, ProblemList& problems) {
+// `path` is the table in which the choice stands, for errors.
+void read_chosen_labels(const Node& node, const std::string& path, std::size_t number, const Axis& axis, LabelChoice& choice,
+                        ProblemList& problems) {
   const std::vector<Node> one = {node};
   std::unordered_set<std::string> labels;
   for (const AxisValue& value : axis.values) labels.insert(value.label);
@@ -157,48 +164,97 @@ void read_excluded_labels(const Node& node, std::size_t number, const Axis& axis
     if (!labels.contains(label)) {
       if (problems.is_full()) return;
       const std::string near = nearest_name(label, some_labels(axis, false));
-      problems.add(item.place, "sweep.exclude: " + axis.key + " has no value called " + item.shown() +
+      problems.add(item.place, path + ": " + axis.key + " has no value called " + item.shown() +
                                    (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
       continue;
     }
-    exclusion.labels[number].insert(label);
+    choice.labels[number].insert(label);
   }
 }
 
 // Keys may be dotted, so the labels of an axis lie as deep as its key has parts.
-void read_exclusion(const Node& node, const std::string& path, const Sweep& sweep, Exclusion& exclusion, ProblemList& problems) {
+void read_choice(const Node& node, const std::string& path, const std::string& inner, const Sweep& sweep, LabelChoice& choice,
+                 ProblemList& problems) {
   for (const auto& [key, member] : node.members) {
-    const std::string at = path.empty() ? key : path + "." + key;
+    const std::string at = inner.empty() ? key : inner + "." + key;
     const auto axis = std::find_if(sweep.axes.begin(), sweep.axes.end(), [&at](const Axis& a) { return a.key == at; });
     if (axis != sweep.axes.end()) {
-      read_excluded_labels(member, static_cast<std::size_t>(axis - sweep.axes.begin()), *axis, exclusion, problems);
+      read_chosen_labels(member, path, static_cast<std::size_t>(axis - sweep.axes.begin()), *axis, choice, problems);
     } else if (member.kind == Node::Kind::table) {
-      read_exclusion(member, at, sweep, exclusion, problems);
+      read_choice(member, path, at, sweep, choice, problems);
     } else {
       std::vector<std::string> known;
       for (const Axis& a : sweep.axes) known.push_back(a.key);
-      problems.add(member.key_place, unknown_key_text("sweep.exclude", at, known));
+      problems.add(member.key_place, unknown_key_text(path, at, known));
     }
   }
 }
 
-constexpr std::size_t kMostExclusions = 1000;  // every combination is compared with every one of them
+constexpr std::size_t kMostChoices = 1000;  // every combination is compared with every one of them
+
+// Returns true for a list of tables that is not too long.
+bool is_list_of_tables(const Node& list, const std::string& path, ProblemList& problems) {
+  if (list.kind != Node::Kind::array) problems.add(list.place, path + ": must be a list of tables, [[" + path + "]], is " + list.shown());
+  if (list.items.size() <= kMostChoices) return true;
+  problems.add(list.place, path + ": must be at most " + std::to_string(kMostChoices) + " tables, is " + std::to_string(list.items.size()) +
+                               "; one table takes lists of labels");
+  return false;
+}
 
 void read_exclusions(const Node& list, Sweep& sweep, ProblemList& problems) {
-  if (list.kind != Node::Kind::array)
-    problems.add(list.place, "sweep.exclude: must be a list of tables, [[sweep.exclude]], is " + list.shown());
-  if (list.items.size() > kMostExclusions) {
-    problems.add(list.place, "sweep.exclude: must be at most " + std::to_string(kMostExclusions) + " tables, is " +
-                                 std::to_string(list.items.size()) + "; one table takes lists of labels");
-    return;
-  }
+  if (!is_list_of_tables(list, "sweep.exclude", problems)) return;
   for (const Node& item : list.items) {
-    Exclusion exclusion;
-    if (item.kind == Node::Kind::table) read_exclusion(item, "", sweep, exclusion, problems);
+    LabelChoice exclusion;
+    if (item.kind == Node::Kind::table) read_choice(item, "sweep.exclude", "", sweep, exclusion, problems);
     if (item.kind != Node::Kind::table || item.members.empty())
       problems.add(item.place, "sweep.exclude: must be a table of axes and labels, is " + item.shown());
     if (!exclusion.labels.empty()) sweep.exclusions.push_back(std::move(exclusion));
   }
+}
+
+// Adds the values below `node`, each with the path of its key.
+void read_keys(const Node& node, const std::string& path, const Sweep& sweep, KeysOfCombinations& found, ProblemList& problems) {
+  for (const auto& [key, member] : node.members) {
+    const std::string at = path.empty() ? key : path + "." + key;
+    if (member.kind == Node::Kind::table) {
+      read_keys(member, at, sweep, found, problems);
+      continue;
+    }
+    const bool is_axis = std::ranges::any_of(sweep.axes, [&at](const Axis& axis) { return axis.key == at; });
+    if (is_axis) {
+      problems.add(member.key_place, "sweep.set.keys: " + at + " is set by its axis; drop one of them");
+    } else if (!is_scenario_key(at)) {
+      problems.add(member.key_place, "sweep.set.keys: must be keys of the scenario, such as local.learning_rate, has " + at);
+    } else {
+      found.keys.emplace_back(at, member);
+    }
+  }
+}
+
+void read_set(const Node& item, Sweep& sweep, ProblemList& problems) {
+  if (item.kind != Node::Kind::table) {
+    problems.add(item.place, "sweep.set: must be a table with when and keys, is " + item.shown());
+    return;
+  }
+  refuse_other_keys(item, "sweep.set", {"when", "keys"}, problems);
+  const Node* when =
+      need(item, "sweep.set", "when", "the axes and labels of the combinations, such as { compressor.up = \"hard\" }", problems);
+  const Node* keys =
+      need(item, "sweep.set", "keys", "the keys that these combinations set, such as { local.learning_rate = 0.1 }", problems);
+  if (when == nullptr || keys == nullptr) return;
+  KeysOfCombinations set{.when = {}, .keys = {}, .place = item.place};
+  const std::size_t known = problems.size();
+  if (when->kind == Node::Kind::table) read_choice(*when, "sweep.set.when", "", sweep, set.when, problems);
+  if (keys->kind == Node::Kind::table) read_keys(*keys, "", sweep, set, problems);
+  if (problems.size() > known) return;
+  if (set.when.labels.empty()) problems.add(when->place, "sweep.set.when: must be a table of axes and labels, is " + when->shown());
+  if (set.keys.empty()) problems.add(keys->place, "sweep.set.keys: must be a table of keys and values, is " + keys->shown());
+  sweep.sets.push_back(std::move(set));
+}
+
+void read_sets(const Node& list, Sweep& sweep, ProblemList& problems) {
+  if (!is_list_of_tables(list, "sweep.set", problems)) return;
+  for (const Node& item : list.items) read_set(item, sweep, problems);
 }
 
 }  // namespace
@@ -207,7 +263,7 @@ namespace {
 
 // Adds a problem for each key of [sweep] that is not known. A list there is meant as an axis: the error writes it as one.
 void refuse_other_keys_of_sweep(const Node& table, ProblemList& problems) {
-  static const std::vector<std::string> kKnown = {"seeds", "axis", "exclude", "tune", "to_bits_of", "plan_file"};
+  static const std::vector<std::string> kKnown = {"seeds", "axis", "exclude", "set", "tune", "to_bits_of", "plan_file"};
   for (const auto& [name, member] : table.members) {
     if (std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end()) continue;
     std::string key = name;
@@ -278,6 +334,7 @@ Sweep take_sweep(Node& root, ProblemList& problems) {
     sweep.exclude_place = exclude->place;
     read_exclusions(*exclude, sweep, problems);
   }
+  if (const Node* sets = table.find("set")) read_sets(*sets, sweep, problems);
   return sweep;
 }
 

@@ -1,4 +1,4 @@
-// The table [sweep] of a scenario file as written: axes, exclusions, tuning. sweep.cpp makes the cells of it.
+// The table [sweep] of a scenario file as written: axes, exclusions, keys of some combinations, tuning. sweep.cpp makes the cells of it.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "scenarios/file/config_tree.hpp"
@@ -29,17 +30,27 @@ struct Axis {
   std::string zip;  // "" = moves alone
 };
 
-// Combinations that are left out: those that carry, on each of these axes, one of the labels.
-
-struct Exclusion {
+// The combinations that carry, on each of these axes, one of the labels.
+struct LabelChoice {
   std::map<std::size_t, std::set<std::string>> labels;  // by axis
+};
+
+// Returns true for a combination, which is given by the number of each axis's value.
+[[nodiscard]] bool is_chosen(const LabelChoice& choice, const std::vector<Axis>& axes, const std::vector<std::size_t>& value_of);
+
+// Keys of the scenario that some combinations set, as [[sweep.set]].
+struct KeysOfCombinations {
+  LabelChoice when;
+  std::vector<std::pair<std::string, Node>> keys;  // dotted paths and their values, which are no tables
+  SourceLocation place;
 };
 
 struct Sweep {
   std::int64_t seeds = 1;
   SourceLocation place, seeds_place, exclude_place;
   std::vector<Axis> axes;
-  std::vector<Exclusion> exclusions;
+  std::vector<LabelChoice> exclusions;
+  std::vector<KeysOfCombinations> sets;  // a later one replaces what an earlier one sets
   std::optional<TuneTable> tune;
   std::string to_bits_of;  // label whose bits every run of the study goes on to; "" = the scenario's rounds
   SourceLocation to_bits_place;

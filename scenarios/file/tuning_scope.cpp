@@ -32,12 +32,17 @@ std::vector<std::size_t> firsts_of(const std::vector<Cell>& cells) {
 
 // ---- keys ----
 
-void refuse_axes(const Sweep& sweep, const TuneTable& table, ProblemList& problems) {
+void refuse_keys_that_are_set(const Sweep& sweep, const TuneTable& table, ProblemList& problems) {
   for (std::size_t k = 0; k < table.settings.keys.size(); ++k)
     for (const Axis& axis : sweep.axes)
       if (holds(table.settings.keys[k].key, axis.key))
         problems.add(table.key_places[k],
                      "sweep.tune.key: " + table.settings.keys[k].key + " is set by the axis " + axis.key + "; drop one of them");
+  for (std::size_t k = 0; k < table.settings.keys.size(); ++k)
+    for (const KeysOfCombinations& set : sweep.sets)
+      for (const auto& [key, node] : set.keys)
+        if (holds(table.settings.keys[k].key, key))
+          problems.add(table.key_places[k], "sweep.tune.key: " + table.settings.keys[k].key + " is set by [[sweep.set]]; drop one of them");
 }
 
 void refuse_unknown_key(const std::string& key, const SourceLocation& place, const std::vector<Cell>& cells,
@@ -283,7 +288,7 @@ void set_tuning(std::vector<Cell>& cells, const Sweep& sweep, ProblemList& probl
   if (!sweep.tune && sweep.to_bits_of.empty()) return;
   TuneTable table = sweep.tune.value_or(TuneTable{});
   table.settings.place = sweep.tune ? table.place : sweep.to_bits_place;
-  refuse_axes(sweep, table, problems);
+  refuse_keys_that_are_set(sweep, table, problems);
   if (problems.empty()) assign_keys(cells, table, problems);
   if (problems.empty()) set_goal(cells, sweep, table, problems);
   if (problems.empty() && sweep.tune) take_measure(cells, table.settings, problems);
