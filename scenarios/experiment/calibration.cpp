@@ -118,20 +118,35 @@ double Experiment<T>::seconds_of_rare_measures() {
   return all_s;
 }
 
-// Returns the seconds that all rounds together spend on the test set.
+// Returns the seconds of something that happens in every round that is evaluated, from the median of three times.
 template <class T>
-double Experiment<T>::seconds_of_test_set() {
-  if (!scenario_.evaluate.test_set || problem_.test() == nullptr) return 0;
+template <class F>
+double Experiment<T>::seconds_in_evaluated_rounds(const F& evaluate) {
   constexpr int kTimes = 3;
   std::vector<double> one_s;
   for (int i = 0; i < kTimes; ++i) {
     const Stopwatch one;
-    (void)measuring_.evaluator.test(model_.span());
+    evaluate();
     one_s.push_back(one.seconds());
   }
   const auto total = static_cast<std::uint64_t>(scenario_.rounds), every = static_cast<std::uint64_t>(scenario_.evaluate.every);
   const std::uint64_t times = total / every + (total % every != 0 ? 1 : 0);
   return median(std::move(one_s)) * static_cast<double>(times);
+}
+
+// Returns the seconds that all rounds together spend on the test set.
+template <class T>
+double Experiment<T>::seconds_of_test_set() {
+  if (!scenario_.evaluate.test_set || problem_.test() == nullptr) return 0;
+  return seconds_in_evaluated_rounds([this] { (void)measuring_.evaluator.test(model_.span()); });
+}
+
+// Returns the seconds that all rounds together spend on the training loss, where it has a pass of its own.
+template <class T>
+double Experiment<T>::seconds_of_losses() {
+  const bool is_measured = scenario_.evaluate.train_loss && measuring_.evaluator.knows_loss();
+  if (!is_measured || measuring_.set.needs(measuring_.set.due_with(true, false), &MeasureCost::gradients)) return 0;
+  return seconds_in_evaluated_rounds([this] { (void)measuring_.evaluator.train_loss(model_.span()); });
 }
 
 template <class T>
@@ -157,6 +172,7 @@ Calibration Experiment<T>::calibrate(double seconds, const std::function<bool()>
   }
   found.rounds_s += seconds_of_rare_measures();
   found.test_set_s = seconds_of_test_set();
+  found.losses_s = seconds_of_losses();
   found.once_s += first_s - least_s;  // the first round touches its memory for the first time
   if (std::isfinite(path_.f_star)) {
     const Stopwatch end;
@@ -189,6 +205,8 @@ template double Experiment<float>::seconds_of_rare_measures();
 template double Experiment<double>::seconds_of_rare_measures();
 template double Experiment<float>::seconds_of_test_set();
 template double Experiment<double>::seconds_of_test_set();
+template double Experiment<float>::seconds_of_losses();
+template double Experiment<double>::seconds_of_losses();
 template std::uint64_t Experiment<float>::growth_bytes() const;
 template std::uint64_t Experiment<double>::growth_bytes() const;
 

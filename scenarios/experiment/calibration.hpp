@@ -16,6 +16,7 @@ struct Calibration {
   double once_s = 0;                  // start and end: row 0, the first touch of memory, computations at the optimum
   double rounds_s = 0;                // all rounds together
   double test_set_s = 0;              // the part of rounds_s for the test set
+  double losses_s = 0;                // the part of rounds_s for the training loss, where it has passes of its own
   double bits_up = 0, bits_down = 0;  // of the whole run, summed over clients, if it goes on as in the last rounds played
   std::uint64_t rounds_played = 0;    // by the calibration
   std::uint64_t total_rounds = 0;     // of the whole run

@@ -35,6 +35,9 @@ Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, Thread
       MeasuredRun<T>{scenario_, problem_, pool_, measuring_.evaluator, *sides_.server.round, sides_.clients->probe(), *method_.feedback,
                      *method_.local, model_.span(), path_.average, path_.f_star, step_.value, method_.unit},
       measuring_.set);
+  if (scenario_.evaluate.late_losses && measuring_.evaluator.knows_loss())
+    measuring_.late.emplace(
+        scenario_.stop, [this](std::span<const T> x) { return measuring_.evaluator.train_loss(x); }, path_.f_star);
   if (const ExchangeChannel<T>* channel = measured_channel(method_.exchange))
     measuring_.watch.emplace(watch_of(*channel->compressor, channel->scope));
 }
@@ -155,6 +158,7 @@ RunResult Experiment<T>::run(const RoundCallback& callback, const CheckpointPlan
   const auto started = Clock::now();
   auto saved = started;
   const auto save = [&] {
+    if (measuring_.late) measuring_.late->measure(result.rows);
     save_checkpoint(plan, {at.run, result.rows.back().round, before + seconds_since(started), sides_.clients->page_file()},
                     [&](Archive& archive) { persist(archive, result.rows); });
     sides_.clients->commit_checkpoint();
@@ -169,6 +173,7 @@ RunResult Experiment<T>::run(const RoundCallback& callback, const CheckpointPlan
   RunStatus status = resumed || tell() ? RunStatus::done : RunStatus::interrupted;
   for (auto r = static_cast<std::uint32_t>(at.round) + 1; r <= scenario_.rounds && status == RunStatus::done; ++r) {
     result.rows.push_back(play(r, measuring_.set.due(r)));
+    keep_late_losses(result.rows, measuring_.set.due(r));
     if (samples) samples->end_round();
     const bool ends = ends_here(result), goes_on = tell();
     if (ends) break;
@@ -176,6 +181,7 @@ RunResult Experiment<T>::run(const RoundCallback& callback, const CheckpointPlan
     if (goes_on && r < scenario_.rounds && plan.is_due(r, seconds_since(saved))) save();
   }
   if (status == RunStatus::interrupted && !plan.file.empty()) save();
+  if (measuring_.late && result.record.message.empty()) result.record.message = measuring_.late->measure_all(result.rows);
   if (status == RunStatus::done && result.record.message.empty()) result.record.message = why_diverged_at_the_end(scenario_, result.rows);
   if (!result.record.message.empty()) status = RunStatus::diverged;
   sides_.clients->record_into(nullptr);
@@ -224,8 +230,22 @@ RoundRow Experiment<T>::play(std::uint32_t r, const DueMeasures& due) {
   sides_.server.round->play(r, measuring_.set.needs(due, &MeasureCost::messages));
   const ScopedTimer timer(seconds_in(times, &RoundTimes::evaluate_s));
   if (measuring_.set.is_due("messages", due)) watch_contract(r);
-  measuring_.run->measure(row, due);
+  measuring_.run->measure(row, are_losses_late(due) ? measuring_.set.without("losses", due) : due);
   return row;
+}
+
+// A loss that shares its pass with a gradient costs nothing.
+template <class T>
+bool Experiment<T>::are_losses_late(const DueMeasures& due) const {
+  return measuring_.late && measuring_.set.is_due("losses", due) && !measuring_.set.needs(due, &MeasureCost::gradients);
+}
+
+template <class T>
+void Experiment<T>::keep_late_losses(std::vector<RoundRow>& rows, const DueMeasures& due) {
+  if (!are_losses_late(due)) return;
+  const Ledger& ledger = sides_.server.round->ledger();
+  const auto up = static_cast<double>(ledger.total_up().bits), down = static_cast<double>(ledger.total_down_bits());
+  measuring_.late->keep(rows, {.rounds = static_cast<double>(rows.back().round), .bits_up = up, .bits = up + down}, model_.span());
 }
 
 // Checks the round's delivered messages against the operator's contract.
@@ -244,8 +264,8 @@ void Experiment<T>::watch_contract(std::uint32_t round) {
 template <class T>
 std::string Experiment<T>::why_diverged(const RoundRow& row) const {
   const std::string where = " in round " + std::to_string(row.round);
-  const bool evaluated =
-      scenario_.evaluate.train_loss && measuring_.schedule.is_due(static_cast<std::uint32_t>(row.round), scenario_.evaluate.every);
+  const bool evaluated = !measuring_.late && scenario_.evaluate.train_loss &&
+                         measuring_.schedule.is_due(static_cast<std::uint32_t>(row.round), scenario_.evaluate.every);
   if (row.clients > 0 && row.refused == row.clients && sides_.server.round->absent() == 0)
     return "no client of the cohort sent a finite update" + where;
   if (!is_finite(pool_, sides_.server.round->estimate())) return "the server's estimate is not finite" + where;

@@ -18,6 +18,7 @@
 #include "scenarios/experiment/device_need.hpp"
 #include "scenarios/experiment/evaluator.hpp"
 #include "scenarios/experiment/federated_problem.hpp"
+#include "scenarios/experiment/late_losses.hpp"
 #include "scenarios/experiment/model_average.hpp"
 #include "scenarios/experiment/model_file.hpp"
 #include "scenarios/experiment/record.hpp"
@@ -114,11 +115,17 @@ class Experiment {
   void require_rounds_until(std::uint64_t round, const std::vector<RoundRow>& rows) const;
   [[nodiscard]] RoundRow row_of_start();
   [[nodiscard]] RoundRow play(std::uint32_t round, const DueMeasures& due);
+  // Returns whether losses that are due are measured at the end of the run.
+  [[nodiscard]] bool are_losses_late(const DueMeasures& due) const;
+  void keep_late_losses(std::vector<RoundRow>& rows, const DueMeasures& due);
   void watch_contract(std::uint32_t round);
   [[nodiscard]] double seconds_per_round(const DueMeasures& due, double seconds, std::size_t most, const std::function<bool()>& goes_on,
                                          std::vector<RoundBits>& played);
   [[nodiscard]] double seconds_of_rare_measures();
+  template <class F>
+  [[nodiscard]] double seconds_in_evaluated_rounds(const F& evaluate);
   [[nodiscard]] double seconds_of_test_set();
+  [[nodiscard]] double seconds_of_losses();
   [[nodiscard]] std::uint64_t growth_bytes() const;
   [[nodiscard]] std::string why_diverged(const RoundRow& row) const;
   [[nodiscard]] bool should_stop(const RoundRow& row) const;
@@ -134,6 +141,7 @@ class Experiment {
     Evaluator<T> evaluator;
     std::unique_ptr<RunMeasures<T>> run{};
     std::optional<ContractWatch> watch{};  // set if messages are measured
+    std::optional<LateLosses<T>> late{};   // set if losses are measured at the end
   };
   // The memory that holds vectors, state and messages, and the reasons for sharing it between host and GPU.
   struct Memory {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <numeric>
 
 #include "fl_core/state/checksum.hpp"
@@ -83,9 +84,19 @@ template <class T>
 void add_data(const PlayedRun<T>& run, RunRecord& record) {
   for (const auto& [name, value] : run.problem.resolved()) record.constants.push_back({name, value});
   const Dataset<T>& data = run.problem.train();
-  std::size_t num_rows = 0;  // a server may have no rows itself
-  for (std::size_t i = 0; i < run.problem.shards().size(); ++i) num_rows += run.problem.num_rows_of(i);
+  std::size_t num_rows = 0, least = std::numeric_limits<std::size_t>::max(), most = 0;  // a server may have no rows itself
+  for (std::size_t i = 0; i < run.problem.shards().size(); ++i) {
+    const std::size_t rows = run.problem.num_rows_of(i);
+    num_rows += rows;
+    least = std::min(least, rows);
+    most = std::max(most, rows);
+  }
   record.constants.push_back({"num_rows", static_cast<double>(num_rows)});
+  if (num_rows > 0) {
+    record.constants.push_back({"client_rows_least", static_cast<double>(least)});
+    record.constants.push_back({"client_rows_most", static_cast<double>(most)});
+  }
+  if (run.problem.test() != nullptr) record.constants.push_back({"num_test_rows", static_cast<double>(run.problem.test_rows().size())});
   record.constants.push_back({"num_features", static_cast<double>(data.num_features)});
   if (data.num_classes > 0) {
     record.constants.push_back({"num_classes", static_cast<double>(data.num_classes)});

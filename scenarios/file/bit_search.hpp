@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "fl_core/config/device.hpp"
@@ -22,6 +23,7 @@ inline constexpr double kResolution = 1e-4;      // of the option, relative: val
 struct MatchedBits {
   double deviation = 0;                // signed, relative to the target
   double tolerance = kMatchTolerance;  // within which it counts as matched
+  std::string reference{};             // label of the method whose bits were matched
   [[nodiscard]] bool is_matched() const { return std::fabs(deviation) <= tolerance; }
 };
 

@@ -319,6 +319,13 @@ bool MeasureSet<T>::is_due(std::string_view standard, const DueMeasures& due) co
 }
 
 template <class T>
+DueMeasures MeasureSet<T>::without(std::string_view standard, DueMeasures due) const {
+  for (std::size_t i = 0; i < entries_.size(); ++i)
+    if (entries_[i].standard != nullptr && entries_[i].name == standard) due.reset(i);
+  return due;
+}
+
+template <class T>
 void MeasureSet<T>::before_round(std::uint32_t round, std::span<const T> model) {
   for (Entry& entry : entries_)
     if (entry.standard == nullptr) entry.part->before_round(round, model);

@@ -79,6 +79,8 @@ class MeasureSet {
   // Returns true if one of them may ever be due and needs this.
   [[nodiscard]] bool ever_needs(bool MeasureCost::*what) const;
   [[nodiscard]] bool is_due(std::string_view standard, const DueMeasures& due) const;
+  // Returns the same measures without a standard one.
+  [[nodiscard]] DueMeasures without(std::string_view standard, DueMeasures due) const;
 
   void before_round(std::uint32_t round, std::span<const T> model);
   // Gives the row the values of these measures; row.more has a place for each of columns().

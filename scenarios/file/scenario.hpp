@@ -139,6 +139,7 @@ struct EvaluateOptions {
   std::int64_t updates_every = 0;   // how unlike the clients' updates are
   bool train_loss = true;           // loss over all training rows
   bool test_set = true;             // loss and accuracy on the test set; no key of a file: the runs of tuning go without
+  bool late_losses = false;         // only where the end point needs them; no key of a file: the runs of tuning ask for it
   bool average = false;             // f_gap of the weighted average of all models as well
   std::vector<NamedPart> measures;  // role "measure": those that are asked for, with columns of their own
   PublishedMetrics published_metrics = PublishedMetrics::none;

@@ -8,6 +8,7 @@
 #include <queue>
 #include <set>
 
+#include "scenarios/results/end_point.hpp"
 #include "scenarios/sweep/tuned_cells.hpp"
 #include "scenarios/sweep/tuning.hpp"
 
@@ -80,7 +81,7 @@ Trial mean_of(const std::vector<Trial>& trials) {
     mean.calibration.*field = sum / static_cast<double>(trials.size());
   };
   for (const auto field : {&Calibration::prepare_s, &Calibration::new_seed_s, &Calibration::once_s, &Calibration::rounds_s,
-                           &Calibration::test_set_s, &Calibration::bits_up, &Calibration::bits_down})
+                           &Calibration::test_set_s, &Calibration::losses_s, &Calibration::bits_up, &Calibration::bits_down})
     average(field);
   for (const Trial& trial : trials) {
     mean.peak_bytes = std::max(mean.peak_bytes, trial.peak_bytes);
@@ -132,7 +133,8 @@ std::vector<double> shares_of_rounds(const std::vector<Combination>& combination
 
 // Scales a calibration to another number of rounds.
 void scale(Calibration& c, double share) {
-  for (const auto field : {&Calibration::rounds_s, &Calibration::test_set_s, &Calibration::bits_up, &Calibration::bits_down})
+  for (const auto field :
+       {&Calibration::rounds_s, &Calibration::test_set_s, &Calibration::losses_s, &Calibration::bits_up, &Calibration::bits_down})
     c.*field *= share;
   c.total_rounds = static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(c.total_rounds)));
 }
@@ -150,8 +152,10 @@ void plan_tuning(StudyPlan& plan, const std::vector<Cell>& cells) {
     if (const auto effort = efforts.find(one.cell); effort != efforts.end()) {
       one.candidates = effort->second.candidates;
       one.tuning_runs = effort->second.runs + effort->second.budget_runs;
+      const Cell& cell = cells[one.cell];
+      const bool is_late = may_measure_late(cell.scenario, cell.tune ? *cell.tune : TuneSettings{});
       const auto tuning_s = [&](const Calibration& run) {
-        return run.total_s() - (needs_test_set(cells[one.cell].scenario) ? 0 : run.test_set_s);
+        return run.total_s() - (needs_test_set(cell.scenario) ? 0 : run.test_set_s) - (is_late ? (1 - kWindow) * run.losses_s : 0);
       };
       plan.tuning_s += effort->second.runs * tuning_s(c) + effort->second.budget_runs * tuning_s(to_budget);
     }

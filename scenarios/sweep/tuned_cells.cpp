@@ -30,6 +30,12 @@ TuneSettings tune_settings_of(const std::vector<Cell>& cells) { return cells.fro
 
 bool needs_test_set(const Scenario& scenario) { return scenario.stop.accuracy.has_value(); }
 
+bool may_measure_late(const Scenario& scenario, const TuneSettings& settings) {
+  const StopOptions& stop = scenario.stop;
+  const bool is_measured = stop.accuracy || stop.f_gap || stop.train_loss || stop.grad_norm_sq || !stop.measures.empty();
+  return settings.at != TuneSettings::At::target && !is_measured;
+}
+
 bool is_accepted(const Cell& cell, const std::string& key, const Value& value) {
   try {
     (void)with_option(cell, key, value);

@@ -17,6 +17,9 @@ namespace fl {
 // Returns whether the runs of tuning have to look at the test set: candidates are judged by the training objective, so it matters only
 // where [stop] ends a run by its accuracy.
 [[nodiscard]] bool needs_test_set(const Scenario& scenario);
+// Returns whether a tuning run may measure its losses at its end (scenarios/experiment/late_losses.hpp): candidates are judged by an end
+// point, and no condition of [stop] reads a measure.
+[[nodiscard]] bool may_measure_late(const Scenario& scenario, const TuneSettings& settings);
 // Returns whether the scenario of a cell takes a value.
 [[nodiscard]] bool is_accepted(const Cell& cell, const std::string& key, const Value& value);
 

@@ -15,6 +15,7 @@
 #include "scenarios/file/scenario_reader.hpp"
 #include "scenarios/sweep/tuned_cells.hpp"
 #include "scenarios/sweep/tuning_grid.hpp"
+#include "scenarios/sweep/tuning_record.hpp"
 #include "scenarios/sweep/tuning_runs.hpp"
 
 namespace fl {
@@ -42,6 +43,12 @@ struct Method {
   std::optional<double> target;  // level that ends its runs, once it is known
 };
 
+std::uint64_t first_seed_of(const std::vector<Cell>& cells) {
+  std::uint64_t first = cells.front().scenario.seeds.data;
+  for (const Cell& cell : cells) first = std::min(first, cell.scenario.seeds.data);
+  return first;
+}
+
 std::string describe(const AxisLabels& labels) {
   std::string text;
   for (const auto& [key, label] : labels) text += (text.empty() ? "" : ", ") + key + " = " + label;
@@ -61,7 +68,11 @@ double mean_of(const std::vector<double>& values) {
 class Tuner {
  public:
   Tuner(std::vector<Cell>& cells, const DataCatalog* catalog, const TuningMachine& machine)
-      : cells_(cells), machine_(machine), settings_(tune_settings_of(cells)), runs_(catalog, machine, settings_.seeds) {}
+      : cells_(cells),
+        machine_(machine),
+        settings_(tune_settings_of(cells)),
+        first_seed_(first_seed_of(cells)),
+        runs_(catalog, machine, settings_) {}
 
   std::vector<TunedOption> run() {
     if (settings_.at != TuneSettings::At::target) find_budgets();
@@ -321,6 +332,7 @@ class Tuner {
       TunedOption tuned = common;
       tuned.option = grid.key();
       tuned.value = grid.values()[best.at[d]];
+      tuned.tried = grid.values();
       if (const auto side = grid.end_at(best.at[d])) {
         tuned.at_edge = !grid.is_at_bound(*side);
         tuned.note = grid.why_ended(*side);
@@ -332,6 +344,7 @@ class Tuner {
       tuned.option = best.cell.match->option;
       tuned.value = *best.matched;
       tuned.match = best.match;
+      tuned.match.reference = best.cell.match->reference;
       tuned.bits = mean_of(runs_.bits(best.cell, Against::bits_up));
       tuned.target_bits = mean_of(target_of(best));
       found_.push_back(std::move(tuned));
@@ -350,8 +363,9 @@ class Tuner {
       if (!cell.needs_tuning()) continue;
       for (const TunedOption* tuned : options[cell.axis_labels]) {
         cell = with_option(cell, tuned->option, tuned->value);
-        record(*tuned, cell.found);
+        record_tuned(*tuned, cell.found);
       }
+      record_tuning(settings_, first_seed_ + kTuningSeeds, cell.found);
       if (cell.goes_to_budget && settings_.at == TuneSettings::At::target) {
         const double target = targets_.at(cell.budget_labels);
         cell = with_target(cell, settings_, target);
@@ -368,19 +382,6 @@ class Tuner {
       cell.goes_to_budget = false;
     }
   }
-  // Records constants that a reader of the study needs in order to judge the tuned values.
-  static void record(const TunedOption& tuned, std::vector<ResolvedConstant>& found) {
-    if (tuned.target_bits > 0) {
-      found.push_back({"matched_bits_key:" + tuned.option, 1});
-      found.push_back({"matched_bits_deviation", tuned.match.deviation});
-      found.push_back({"matched_bits_tolerance", tuned.match.tolerance});
-      return;
-    }
-    found.push_back({"tuning_candidates:" + tuned.option, static_cast<double>(tuned.candidates)});
-    if (tuned.at_edge) found.push_back({"tuned_at_edge:" + tuned.option, 1});
-    if (tuned.missed > 0) found.push_back({"tuning_missed_target:" + tuned.option, static_cast<double>(tuned.missed)});
-  }
-
   void say(const std::string& line) const {
     if (machine_.note) machine_.note(line);
   }
@@ -388,6 +389,7 @@ class Tuner {
   std::vector<Cell>& cells_;
   const TuningMachine& machine_;
   const TuneSettings settings_;
+  std::uint64_t first_seed_ = 0;  // of the study's data
   TuningRuns runs_;
   std::map<AxisLabels, double> budgets_, targets_;
   std::map<AxisLabels, Method> methods_;

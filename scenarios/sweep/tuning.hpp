@@ -48,6 +48,7 @@ struct TunedOption {
   std::string option;  // "local.learning_rate", "compressor.up.threshold"
   Value value;
   std::size_t candidates = 1;    // number of compared candidates, the same for all keys of a combination
+  std::vector<Value> tried{};    // values of this key; none if bits were matched
   double measure = 0;            // mean of the end points with this value
   std::size_t evaluations = 0;   // in the shortest end point of the best candidate; 0 if nothing was compared
   bool at_edge = false;          // the best value is the smallest or largest of an extended grid: a better one may lie outside

@@ -16,8 +16,8 @@
 
 namespace fl {
 
-TuningRuns::TuningRuns(const DataCatalog* catalog, const TuningMachine& machine, std::int64_t seeds)
-    : catalog_(catalog), machine_(machine), seeds_(seeds) {
+TuningRuns::TuningRuns(const DataCatalog* catalog, const TuningMachine& machine, const TuneSettings& settings)
+    : catalog_(catalog), machine_(machine), settings_(settings), seeds_(settings.seeds) {
   std::error_code ignored;
   if (catalog == nullptr || std::filesystem::exists(machine.store / RunStore::kFileName, ignored))
     store_ = RunStore::open(machine.store, catalog != nullptr ? RunStore::Mode::create : RunStore::Mode::read);
@@ -34,6 +34,8 @@ RunStore& TuningRuns::store() {
 Cell TuningRuns::seeded(const Cell& cell, std::int64_t seed) const {
   Cell run = with_later_seeds(cell, kTuningSeeds + static_cast<std::uint64_t>(seed));
   run.scenario.evaluate.test_set = needs_test_set(run.scenario);
+  run.scenario.evaluate.late_losses = may_measure_late(run.scenario, settings_);
+  std::erase_if(run.found, [](const ResolvedConstant& constant) { return constant.name == kRunsOfStudy; });
   return run;
 }
 

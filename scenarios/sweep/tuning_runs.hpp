@@ -27,7 +27,7 @@ struct TuningOutcome {
 class TuningRuns {
  public:
   // Without `catalog` no run may start; only stored runs are used.
-  TuningRuns(const DataCatalog* catalog, const TuningMachine& machine, std::int64_t seeds);
+  TuningRuns(const DataCatalog* catalog, const TuningMachine& machine, const TuneSettings& settings);
 
   // Says what the runs that follow are for.
   void set_purpose(const std::string& purpose) { purpose_ = purpose; }
@@ -58,7 +58,8 @@ class TuningRuns {
 
   const DataCatalog* catalog_;
   const TuningMachine& machine_;
-  std::int64_t seeds_;
+  const TuneSettings settings_;
+  const std::int64_t seeds_;
   std::string purpose_;
   std::optional<RunStore> store_;  // opened when the first run may start, so that a rejected study leaves nothing on the disk
 };
