@@ -170,7 +170,11 @@ void print_lines(const std::vector<StudySetup::Line>& lines, std::ostream& out) 
 
 Table found_table(const Study& study, const std::vector<StudySetup::Found>& found) {
   Table table;
-  table.columns = {{"level", Align::left}, {one_line(study.axes.method), Align::left}, {"key", Align::left}, {"value"}, {"", Align::left}};
+  table.columns = {{"level", Align::left},
+                   {one_line(study.axes.method), Align::left},
+                   {"key", Align::left},
+                   {"value"},
+                   {"how it was found", Align::left}};
   std::size_t panel = 0;
   for (const StudySetup::Found& one : found) {
     begin_row(table, study, one.panel, one.method, panel);
@@ -202,6 +206,8 @@ void print_answer(const Study& study, std::size_t measure, std::ostream& out) {
     }
     out << '\n';
   }
+  if (const std::string both = both_ways_sentence(study, measure); !both.empty())
+    out << "  " << shown_label(both, kMostLineColumns) << '\n';
   out << '\n';
 }
 

@@ -279,7 +279,8 @@ int run_cells(const std::vector<Cell>& cells, const RunArguments& arguments, con
   if (!arguments.quiet && records.size() > 1) print_comparison(records, arguments, all_done);
   if (!arguments.quiet && records.size() == 1) std::cout << missing_minima_note(records);
   if (caught_signal() != 0) {
-    spdlog::warn("interrupted: finished runs are stored in {}; --resume continues from there", arguments.out);
+    const auto finished = std::ranges::count_if(cells, [&store](const Cell& cell) { return store.has_finished(to_hex(cell.hash)); });
+    spdlog::warn("interrupted: {} of {} runs are stored in {}; --resume continues", finished, cells.size(), arguments.out);
     return exit_code_of(caught_signal());
   }
   return all_done ? 0 : 1;

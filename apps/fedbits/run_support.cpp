@@ -264,9 +264,11 @@ StatePaging paging_of(const std::string& memory, const std::string& folder) {
 }
 
 void refuse_begun_runs(const RunStore& store, const std::vector<Cell>& cells, const std::string& out) {
-  const auto begun = std::ranges::count_if(cells, [&store](const Cell& cell) {
+  const auto begun = std::ranges::count_if(cells, [&](const Cell& cell) {
     const std::string run = to_hex(cell.hash);
-    return store.holds(run) && store.record(run).status == RunStatus::interrupted;
+    if (store.has_finished(run)) return false;
+    return store.holds(run) ? store.record(run).status == RunStatus::interrupted
+                            : std::filesystem::exists(checkpoint_folder(out) / (run + ".checkpoint"));
   });
   if (begun == 0) return;
   if (cells.size() == 1) throw ConfigError(out + " holds this run unfinished: --resume continues it, --again starts it anew");

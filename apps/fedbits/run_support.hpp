@@ -92,7 +92,7 @@ inline constexpr const char* kResultsFolder = "fedbits-out";
 void add_state_memory_option(CLI::App& command, std::string& memory);
 [[nodiscard]] StatePaging paging_of(const std::string& memory, const std::string& folder);
 
-// Throws ConfigError if the store holds some of the cells' runs as interrupted, because starting them again would lose their checkpoints.
+// Throws ConfigError if some of the cells' runs have begun, because starting them again would lose their checkpoints.
 void refuse_begun_runs(const RunStore& store, const std::vector<Cell>& cells, const std::string& out);
 // Throws ConfigError if finished runs of this scenario's name were made under another analysis plan than that of `cells`.
 void refuse_other_plan(const RunStore& store, const std::vector<Cell>& cells);

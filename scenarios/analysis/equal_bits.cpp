@@ -152,7 +152,8 @@ std::string why_nothing_is_said(const EqualBitsComparison& comparison, double wi
   if (const std::string why = why_of_ends(comparison.value, window); !why.empty()) return why;
   if (const std::string why = why_of_ends(comparison.baseline_value, window); !why.empty()) return "baseline: " + why;
   if (!paired.has_spread) return "all pairs have the same difference, which does not tell how far chance moves it";
-  if (paired.difference.student.contains(0) || paired.difference.bootstrap.contains(0)) return "the interval contains zero";
+  if (paired.difference.student.contains(0)) return "the interval contains zero";
+  if (paired.difference.bootstrap.contains(0)) return "the bootstrap interval contains zero";
   return paired.is_claim() ? "" : "not after Holm's correction";
 }
 

@@ -1,7 +1,9 @@
 #include "scenarios/analysis/level_sentences.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 
 #include "scenarios/analysis/equal_bits.hpp"
 #include "scenarios/results/number_text.hpp"
@@ -29,22 +31,28 @@ class DifferenceText {
       unit_ = "%";
     }
   }
-  // Returns "f(x) - f* 12.3% lower (95% [9.5, 15] %, p = 0.00073, 5 pairs)".
+  // Returns "f(x) - f* 12.3% lower (95% interval 9.5% to 15%, p = 0.00073, 5 pairs)". The interval of a difference that can have either
+  // sign is not told.
   [[nodiscard]] std::string text() const {
     const PairedDifference& paired = c_.paired;
     const double sign = paired.difference.mean < 0 ? -1 : 1;
-    std::string text =
-        name_ + " " + with_digits("%.3g", std::abs(factor_ * paired.difference.mean)) + unit_ + (sign < 0 ? " lower" : " higher");
+    std::string text = name_ + " " + amount();
     std::vector<std::string> sure;
-    if (paired.difference.student.is_known()) {
+    if (paired.difference.student.is_known() && !paired.difference.student.contains(0)) {
       const double a = sign * factor_ * paired.difference.student.low, b = sign * factor_ * paired.difference.student.high;
-      sure.push_back("95% [" + with_digits("%.3g", std::min(a, b)) + ", " + with_digits("%.3g", std::max(a, b)) + "]");
+      sure.push_back("95% interval " + with_digits("%.3g", std::min(a, b)) + unit_ + " to " + with_digits("%.3g", std::max(a, b)) + unit_);
     }
-    if (c_.seeds.size() > 1) sure.push_back("p = " + with_digits("%.2g", paired.p_holm));
+    if (c_.seeds.size() > 1) sure.push_back((paired.p_holm < 1e-4 ? "p < 0.0001" : "p = " + with_digits("%.2g", paired.p_holm)));
     sure.push_back(std::to_string(c_.seeds.size()) + (c_.seeds.size() == 1 ? " pair" : " pairs"));
     for (std::size_t i = 0; i < sure.size(); ++i) text += (i == 0 ? " (" : ", ") + sure[i];
     return text + ")";
   }
+  // Returns "12.3% lower".
+  [[nodiscard]] std::string amount() const {
+    const double mean = c_.paired.difference.mean;
+    return with_digits("%.3g", std::abs(factor_ * mean)) + unit_ + (mean < 0 ? " lower" : " higher");
+  }
+  [[nodiscard]] const std::string& name() const { return name_; }
 
  private:
   std::string name_, unit_;
@@ -52,36 +60,114 @@ class DifferenceText {
   const EqualBitsComparison& c_;
 };
 
-std::string sentence_of(const Study& study, std::size_t measure, std::size_t panel, const std::vector<EqualBitsComparison>& comparisons) {
-  const std::string& baseline = study.methods[study.references.baseline];
+// Returns " at 719.9 kbit up", or the mean where the pairs have other budgets: " at 913 kbit up on average".
+std::string budget_text(const EqualBitsComparison& c, Against against) {
+  constexpr double kAlike = 0.005;  // of the mean
+  if (std::isnan(c.budget_bits.mean)) return "";
+  static const std::map<Against, std::string> kNames = {{Against::bits_up, " up"}, {Against::bits_both, " up and down"}};
+  const auto name = kNames.find(against);
+  std::string text = " at " + human_bits(c.budget_bits.mean) + (name == kNames.end() ? "" : name->second);
+  const bool is_known = c.budget_bits.student.is_known();
+  if (is_known && c.budget_bits.student.high - c.budget_bits.mean > kAlike * c.budget_bits.mean) text += " on average";
+  return text;
+}
+
+// Returns the reason for no claim as the end of a sentence.
+std::string because(const std::string& why) {
+  return why == "not after Holm's correction" ? "p is above 0.05 after Holm's correction" : why;
+}
+
+std::string comparison_text(const Study& study, std::size_t measure, const EqualBitsComparison& c, Against against) {
+  const std::string &method = study.methods[c.method], &baseline = study.methods[study.references.baseline];
+  const std::string at = budget_text(c, against);
+  const DifferenceText difference(study, measure, c);
+  std::string text;
+  if (c.verdict != Verdict::no_claim)
+    text = method + (c.verdict == Verdict::better ? " is ahead of " : " is behind ") + baseline + at + ": " + difference.text();
+  else
+    text = "no claim about " + method + at +
+           (c.seeds.size() > 1 && std::isfinite(c.paired.difference.mean) ? ": " + difference.text() : "") +
+           (c.why.empty() ? "" : ", because " + because(c.why));
+  return c.remarks.empty() ? text : text + " [" + c.remarks + "]";
+}
+
+// Returns "partition.alpha = 0.1 (zeta^2 = 1.89)"; the heterogeneity is the mean over the runs that measured it.
+std::string level_text(const Study& study, std::size_t panel) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const std::size_t cell : study.panels[panel].cells)
+    for (const std::size_t run : study.cells[cell].runs)
+      if (const double zeta = study.runs[run].record.zeta_sq; std::isfinite(zeta)) {
+        sum += zeta;
+        ++count;
+      }
+  const std::string title = study.panels[panel].title(study.axes.level);
+  if (title.empty() || count == 0 || study.panels.size() == 1) return title;
+  return title + " (ζ² = " + with_digits("%.3g", sum / static_cast<double>(count)) + ")";
+}
+
+std::string sentence_of(const Study& study, std::size_t measure, std::size_t panel, const std::vector<EqualBitsComparison>& comparisons,
+                        Against against) {
   std::vector<std::string> parts;
   for (const Verdict verdict : {Verdict::better, Verdict::worse, Verdict::no_claim})
-    for (const EqualBitsComparison& c : comparisons) {
-      if (c.panel != panel || c.verdict != verdict) continue;
-      const std::string& method = study.methods[c.method];
-      const std::string at = std::isnan(c.budget_bits.mean) ? "" : " at " + human_bits(c.budget_bits.mean);
-      if (verdict == Verdict::better)
-        parts.push_back(method + " is ahead of " + baseline + at + ": " + DifferenceText(study, measure, c).text());
-      else if (verdict == Verdict::worse)
-        parts.push_back(method + " is behind " + baseline + at + ": " + DifferenceText(study, measure, c).text());
-      else
-        parts.push_back("no claim about " + method + at + (c.why.empty() ? "" : ", because " + c.why));
-      if (!c.remarks.empty()) parts.back() += " [" + c.remarks + "]";
-    }
-  std::string text = study.panels[panel].title(study.axes.level);
+    for (const EqualBitsComparison& c : comparisons)
+      if (c.panel == panel && c.verdict == verdict) parts.push_back(comparison_text(study, measure, c, against));
+  std::string text = level_text(study, panel);
   if (!text.empty()) text += ": ";
-  if (parts.empty()) return text + "there is nothing to compare with " + baseline + ".";
+  if (parts.empty()) return text + "there is nothing to compare with " + study.methods[study.references.baseline] + ".";
   for (std::size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? "" : "; ") + parts[i];
   return text + ".";
 }
+
+// Returns "partition.alpha = 0.1, 1 and 100" for panels, or "every level".
+std::string levels_text(const Study& study, const std::vector<std::size_t>& panels) {
+  if (panels.size() == study.panels.size()) return panels.size() == 1 ? "" : " at every level";
+  std::string text;
+  for (std::size_t i = 0; i < panels.size(); ++i)
+    text += (i == 0 ? " at " : i + 1 == panels.size() ? " and " : ", ") + study.panels[panels[i]].title(study.axes.level);
+  return text;
+}
+
+// What happens to the verdicts of a method when the bits down count as well.
+struct Changed {
+  std::vector<std::size_t> ahead, behind, lost;  // panels in which the new verdict is better, worse, or no claim any more
+};
 
 }  // namespace
 
 std::vector<std::string> level_sentences(const Study& study, std::size_t measure, Against against) {
   const std::vector<EqualBitsComparison> comparisons = compare_at_equal_bits(study, measure, against);
   std::vector<std::string> sentences;
-  for (std::size_t panel = 0; panel < study.panels.size(); ++panel) sentences.push_back(sentence_of(study, measure, panel, comparisons));
+  for (std::size_t panel = 0; panel < study.panels.size(); ++panel)
+    sentences.push_back(sentence_of(study, measure, panel, comparisons, against));
   return sentences;
+}
+
+std::string both_ways_sentence(const Study& study, std::size_t measure) {
+  if (!study.knows(Against::bits_both)) return "";
+  const std::vector<EqualBitsComparison> up = compare_at_equal_bits(study, measure, Against::bits_up),
+                                         both = compare_at_equal_bits(study, measure, Against::bits_both);
+  std::map<std::size_t, Changed> changed;  // by method
+  for (const EqualBitsComparison& now : both) {
+    const auto before =
+        std::ranges::find_if(up, [&](const EqualBitsComparison& c) { return c.panel == now.panel && c.method == now.method; });
+    if (before == up.end() || before->verdict == now.verdict) continue;
+    Changed& method = changed[now.method];
+    (now.verdict == Verdict::better ? method.ahead : now.verdict == Verdict::worse ? method.behind : method.lost).push_back(now.panel);
+  }
+  if (both.empty()) return "";
+  if (changed.empty()) return "With the bits down counted as well, every verdict is the same.";
+  std::string text;
+  const auto add = [&](const std::string& method, const char* verdict, const std::vector<std::size_t>& panels) {
+    if (!panels.empty()) text += (text.empty() ? "" : "; ") + method + verdict + levels_text(study, panels);
+  };
+  const std::string& baseline = study.methods[study.references.baseline];
+  for (const auto& [method, verdicts] : changed) {
+    add(study.methods[method], (" is behind " + baseline).c_str(), verdicts.behind);
+    add(study.methods[method], (" is ahead of " + baseline).c_str(), verdicts.ahead);
+    add("no claim remains about " + study.methods[method], "", verdicts.lost);
+  }
+  return "With the bits down counted as well, the answer changes: " + text + ".";
 }
 
 }  // namespace fl

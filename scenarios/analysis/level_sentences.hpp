@@ -12,4 +12,8 @@ namespace fl {
 // that both reached. A method that sends less than the baseline can be ahead in it, which a comparison at the baseline's bits cannot show.
 [[nodiscard]] FL_API std::vector<std::string> level_sentences(const Study& study, std::size_t measure, Against against);
 
+// Returns a sentence on what changes in these answers for the uplink if the bits down count as well, or that nothing does. "" if the study
+// does not know the bits down.
+[[nodiscard]] FL_API std::string both_ways_sentence(const Study& study, std::size_t measure);
+
 }  // namespace fl

@@ -1,16 +1,19 @@
 #include "scenarios/analysis/study_setup.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
 
 #include "fl_core/config/registry.hpp"
 #include "scenarios/analysis/stored_settings.hpp"
-#include "scenarios/analysis/tuning_notes.hpp"
+#include "scenarios/experiment/compressed_input.hpp"
 #include "scenarios/file/results_version.hpp"
+#include "scenarios/file/scenario.hpp"
 #include "scenarios/results/data_text.hpp"
 #include "scenarios/results/number_text.hpp"
 
@@ -19,8 +22,13 @@ namespace {
 
 constexpr std::size_t kMostValues = 8;  // of a key that a line lists
 
-// Returns a value as people write it: without quotation marks, and 100 for 100.0.
+// Returns a value as people write it: without quotation marks, 100 for 100.0, and four digits of a long fraction.
 std::string unquoted(const std::string& toml) {
+  constexpr std::size_t kLong = 9;
+  double number = 0;
+  const char* end = toml.data() + toml.size();
+  if (toml.size() >= kLong && toml.find('.') != std::string::npos && std::from_chars(toml.data(), end, number).ptr == end)
+    return short_text(number);
   if (toml.size() > 2 && toml.ends_with(".0")) return toml.substr(0, toml.size() - 2);
   return toml.size() >= 2 && toml.front() == '"' && toml.back() == '"' ? toml.substr(1, toml.size() - 2) : toml;
 }
@@ -118,7 +126,7 @@ PartWords compressor_words(const StoredSettings& settings, const std::string& pa
           {"unit"}};
 }
 
-// Returns "6,500 rows, 112 features, 2 classes" for each data set of the runs.
+// Returns "mushrooms: 6,500 training rows, 112 features, 2 classes; 1,624 test rows" for each data set of the runs.
 std::string sizes_of_data(const StoredSettings& settings) {
   std::vector<std::string> texts;
   for (std::size_t run = 0; run < settings.size(); ++run) {
@@ -128,7 +136,8 @@ std::string sizes_of_data(const StoredSettings& settings) {
     std::string name = unquoted(settings.value(run, "data.name"));
     if (name.empty()) name = unquoted(settings.value(run, "data.path"));
     if (name.empty()) name = unquoted(settings.value(run, "data.kind"));
-    const std::string text = data_text(name, count("num_rows"), count("num_features"), count("num_classes"), 0);
+    std::string text = data_text(name, count("num_rows"), count("num_features"), count("num_classes"), count("num_test_rows"));
+    if (const std::size_t rows = text.find(" rows"); rows != std::string::npos) text.insert(rows, " training");
     if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
   }
   return word_list(texts, "; ");
@@ -143,15 +152,27 @@ std::string words_of(const StoredSettings& settings, const std::string& key) {
 
 std::string data_words(const StoredSettings& settings) {
   std::string text = sizes_of_data(settings);
-  if (const std::string share = words_of(settings, "data.test_fraction"); !share.empty() && share != "0")
-    text += (text.empty() ? "" : "; ") + std::string("test rows held out: test_fraction = ") + share;
+  const std::string share = words_of(settings, "data.test_fraction");
+  if (!share.empty() && share != "0" && text.find("test rows") == std::string::npos)  // a run of an earlier version
+    text += (text.empty() ? "" : "; ") + std::string("a fraction of ") + share + " of all rows is held out as test rows";
   return text;
+}
+
+// Returns the end of "30 clients with 216 to 217 training rows each"; "" if no run says it.
+std::string rows_of_clients(const StoredSettings& settings) {
+  double least = INFINITY, most = 0;
+  for (std::size_t run = 0; run < settings.size(); ++run) {
+    least = std::min(least, stored_constant(settings.record(run), "client_rows_least").value_or(INFINITY));
+    most = std::max(most, stored_constant(settings.record(run), "client_rows_most").value_or(0));
+  }
+  if (!(least <= most)) return "";
+  return " with " + short_text(least) + (least == most ? "" : " to " + short_text(most)) + " training rows each";
 }
 
 std::string clients_words(const StoredSettings& settings) {
   const std::string n = range_of(settings, "n");
   std::string parts = PartWords(settings, "partition", "partitioner", {{"clients", n}}).of_all();
-  return (n.empty() ? "" : n + "; rows are split by ") + parts;
+  return (n.empty() ? "" : n + rows_of_clients(settings) + "; rows are split by ") + parts;
 }
 
 std::string participation_words(const StoredSettings& settings) {
@@ -170,10 +191,29 @@ std::string model_words(const StoredSettings& settings) {
   return counts.empty() ? text : text + "; P = " + word_list(counts) + " parameters";
 }
 
+// The step size is said once, where the scenario does not say it by a rule.
 std::string local_words(const StoredSettings& settings) {
   const std::string gamma = range_of(settings, "gamma");
-  return PartWords(settings, "local", "local_update", {}, {"batch", "learning_rate"}).of_all() +
-         (gamma.empty() ? "" : "; step size gamma = " + gamma);
+  std::string text = PartWords(settings, "local", "local_update", {}, {"batch", "learning_rate"}).of_all();
+  const bool is_said = words_of(settings, "local.learning_rate") == gamma;
+  return text + (gamma.empty() || is_said ? "" : "; step size gamma = " + gamma);
+}
+
+// Returns what f and f* are, as far as the runs know f*.
+std::string objective_words(const StoredSettings& settings) {
+  double error = 0, low = INFINITY, high = -INFINITY;
+  for (std::size_t run = 0; run < settings.size(); ++run) {
+    const RunRecord& record = settings.record(run);
+    error = std::max(error, stored_constant(record, "f_star_error").value_or(0));
+    if (!std::isfinite(record.f_star)) continue;
+    low = std::min(low, record.f_star);
+    high = std::max(high, record.f_star);
+  }
+  std::string text = "f is the loss over all training rows, the model's regulariser included";
+  if (low > high) return text;
+  text += "; f* is its minimum, " + short_text(low) + (low == high ? "" : " to " + short_text(high));
+  const bool is_exact = error <= std::numeric_limits<double>::epsilon() * std::abs(low);
+  return error > 0 && !is_exact ? text + ", at most " + short_text(error) + " too large" : text;
 }
 
 std::string rounds_words(const Study& study, const StoredSettings& settings) {
@@ -248,38 +288,113 @@ std::set<std::string> found_keys(const RunRecord& record) {
   return keys;
 }
 
-std::string remark_of(const RunRecord& record, const std::string& key) {
-  char text[64];
-  if (stored_constant(record, "matched_bits_key:" + key)) {
-    std::snprintf(text, sizeof text, "bits %+.2g%%", 100 * stored_constant(record, "matched_bits_deviation").value_or(0));
-    return text;
-  }
-  std::string remark = short_text(stored_constant(record, "tuning_candidates:" + key).value_or(0)) + " candidates";
-  if (stored_constant(record, "tuned_at_edge:" + key)) remark += ", at the edge of its grid";
-  return remark;
+// Returns what stands behind the prefix in the name of a run's constant, and the value; nothing if no constant has the prefix.
+std::optional<std::pair<std::string, double>> constant_behind(const RunRecord& record, const std::string& prefix) {
+  for (const ResolvedConstant& constant : record.constants)
+    if (constant.name.starts_with(prefix)) return std::pair(constant.name.substr(prefix.size()), constant.value);
+  return std::nullopt;
 }
 
-std::vector<StudySetup::Found> found_values(const StoredSettings& settings) {
+// Returns "0.8% below"; differences that round to nothing are "equal to".
+std::string beside(double ratio) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2g%%", 100 * std::abs(ratio));
+  if (!(std::abs(ratio) >= 5e-5)) return "equal to";
+  return std::string(text) + (ratio < 0 ? " below" : " above");
+}
+
+double mean_bits_of(const Study& study, const StudyCell& cell) {
+  double sum = 0;
+  for (const std::size_t run : cell.runs) sum += static_cast<double>(study.runs[run].record.bits_up);
+  return sum / static_cast<double>(cell.runs.size());
+}
+
+// Returns by how much the bits of a cell's runs differ from those of the method that they were to match; "" without such runs.
+std::string match_in_the_study(const Study& study, const StudyCell& cell, const std::string& reference) {
+  for (const StudyCell& other : study.cells)
+    if (other.panel == cell.panel && study.methods[other.method] == reference)
+      return ", in these runs " + beside(mean_bits_of(study, cell) / mean_bits_of(study, other) - 1);
+  return "";
+}
+
+std::string remark_of_match(const Study& study, const StudyCell& cell, const RunRecord& record) {
+  const std::string deviation = beside(stored_constant(record, "matched_bits_deviation").value_or(0));
+  const auto reference = constant_behind(record, "matched_bits_of:");
+  if (!reference) return "matched in bits: uplink bits " + deviation + " those of the reference on the tuning seeds";
+  return "matched in bits: uplink bits " + deviation + " those of " + reference->first + " on the tuning seeds" +
+         match_in_the_study(study, cell, reference->first);
+}
+
+std::string remark_of(const Study& study, const StudyCell& cell, const RunRecord& record, const std::string& key) {
+  if (stored_constant(record, "matched_bits_key:" + key)) return remark_of_match(study, cell, record);
+  const bool is_edge = stored_constant(record, "tuned_at_edge:" + key).has_value();
+  if (const auto tried = constant_behind(record, "tuning_tried:" + key + ":"))
+    return "tuned: best of " + short_text(tried->second) + " values, " + tried->first +
+           (is_edge ? "; it lies at the end of them, and a better one may lie outside" : "");
+  return "tuned: " + short_text(stored_constant(record, "tuning_candidates:" + key).value_or(0)) + " candidates" +
+         (is_edge ? ", at the edge of its grid" : "");
+}
+
+std::vector<StudySetup::Found> found_values(const Study& study, const StoredSettings& settings) {
   std::vector<StudySetup::Found> found;
   for (std::size_t run = 0; run < settings.size(); ++run)
     for (const std::string& key : found_keys(settings.record(run)))
       found.push_back({settings.cell(run).panel, settings.cell(run).method, key, unquoted(settings.value(run, key)),
-                       remark_of(settings.record(run), key)});
+                       remark_of(study, settings.cell(run), settings.record(run), key)});
   return found;
 }
 
-// Returns what a method's label stands for: the parts that the axes of the method set.
+// Returns how the values of the study were found: by what, and on which seeds. "" if none was, or if the runs are of an earlier version.
+std::string tuning_words(const StoredSettings& settings) {
+  for (std::size_t run = 0; run < settings.size(); ++run) {
+    const RunRecord& record = settings.record(run);
+    const std::optional<double> seeds = stored_constant(record, "tuning_seeds"), first = stored_constant(record, "tuning_first_seed");
+    if (!seeds || !first) continue;
+    const auto by = constant_behind(record, "tuning_by:");
+    const auto number = [](double seed) { return std::to_string(static_cast<std::uint64_t>(seed)); };
+    const std::string last = *seeds > 1 ? " to " + number(*first + *seeds - 1) : "";
+    return (by ? "by " + by->first + ", " : "") + std::string(*seeds > 1 ? "on the seeds " : "on the seed ") + number(*first) + last +
+           ", which the study does not use; intervals do not contain what tuning on other seeds would change";
+  }
+  return "";
+}
+
+// Returns the unit of a run's messages if its scenario leaves it to the local update, else "".
+std::string unit_of_auto(const RunRecord& record) {
+  try {
+    const std::string text = compressed_input(parse_scenario(record.scenario, "stored scenario"));
+    return text.substr(0, text.find(','));
+  } catch (const ConfigError&) {  // a part of a plug-in that is not loaded
+    return "";
+  }
+}
+
+std::string compressor_of_run(const StoredSettings& settings, std::size_t run) {
+  std::string words = compressor_words(settings, "compressor.up").of_run(run);
+  static const std::string kAuto = "unit = auto";
+  if (const std::size_t at = words.find(kAuto); at != std::string::npos)
+    if (const std::string unit = unit_of_auto(settings.record(run)); unit.starts_with("unit "))
+      words.replace(at, kAuto.size(), "unit = auto, here the " + unit.substr(5));
+  return words;
+}
+
+// Returns what a method's label stands for: the parts that the axes of the method set, and at which levels if they differ between levels.
 std::string method_words(const Study& study, const StoredSettings& settings, std::size_t method) {
-  std::string text;
   std::vector<std::string> seen;
+  std::map<std::string, std::vector<std::string>> levels;  // by the words
   for (std::size_t run = 0; run < settings.size(); ++run) {
     if (settings.cell(run).method != method) continue;
-    std::string words = compressor_words(settings, "compressor.up").of_run(run);
+    std::string words = compressor_of_run(settings, run);
     const std::string feedback = PartWords(settings, "feedback.up", "feedback").of_run(run);
     if (study.axes.method.find("feedback") != std::string::npos && !feedback.empty()) words += " with " + feedback;
-    if (!words.empty() && std::ranges::find(seen, words) == seen.end()) seen.push_back(words);
+    if (words.empty()) continue;
+    if (!levels.contains(words)) seen.push_back(words);
+    levels[words].push_back(study.panels[settings.cell(run).panel].title(study.axes.level));
   }
-  return word_list(seen, "; ");
+  if (seen.size() < 2) return word_list(seen);
+  std::vector<std::string> texts;
+  for (const std::string& words : seen) texts.push_back(words + " at " + word_list(levels[words]));
+  return word_list(texts, "; ");
 }
 
 }  // namespace
@@ -295,6 +410,7 @@ StudySetup setup_of(const Study& study) {
   add("heterogeneity", levels_words(study));
   add("taking part", participation_words(settings));
   add("model", model_words(settings));
+  add("objective", objective_words(settings));
   add("local work", local_words(settings));
   add("error feedback", PartWords(settings, "feedback.up", "feedback").of_all());
   add("downlink", compressor_words(settings, "compressor.down").of_all());
@@ -303,9 +419,10 @@ StudySetup setup_of(const Study& study) {
   const std::string every = words_of(settings, "evaluate.every");
   add("evaluated", every == "1" ? "after every round" : "every " + every + " rounds");
   add("seeds", seeds_words(study));
+  add("tuning", tuning_words(settings));
   add("computed by", program_words(study, settings));
   for (std::size_t m = 0; m < study.methods.size(); ++m) setup.methods.push_back({study.methods[m], method_words(study, settings, m)});
-  setup.found = found_values(settings);
+  setup.found = found_values(study, settings);
   setup.citation = citation_of(study, settings);
   return setup;
 }

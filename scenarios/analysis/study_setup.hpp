@@ -16,7 +16,7 @@ struct StudySetup {
   struct Found {
     std::size_t panel = 0, method = 0;
     std::string key, value;  // several values: the runs of the cell differ
-    std::string remark;      // "bits +1.3%", "at the edge of its grid", or ""
+    std::string remark;      // how it was found, in words
   };
   std::vector<Line> lines;    // data, clients, model, local work, ..., each with all values that the runs have
   std::vector<Line> methods;  // label, and the settings behind it

@@ -8,7 +8,7 @@
 #include "scenarios/analysis/level_sentences.hpp"
 #include "scenarios/analysis/study_setup.hpp"
 #include "scenarios/report/chart_data.hpp"
-#include "scenarios/results/data_text.hpp"
+#include "scenarios/results/number_text.hpp"
 
 namespace fl {
 namespace {
@@ -108,7 +108,8 @@ Json measure_data(const Study& study, std::size_t measure, const ReportOptions& 
                {"gap", column.shown == MeasureColumn::Shown::gap},
                {"lower", direction_of(study.columns[measure]) == Direction::lower_is_better},
                {"target", rounded(target, 4)},
-               {"targetGiven", is_given}};
+               {"targetGiven", is_given},
+               {"bothWays", both_ways_sentence(study, measure)}};
   data["curves"] = Json::object();
   for (const Against against : kAgainst)
     if (study.knows(against))
@@ -164,25 +165,13 @@ std::optional<double> constant(const RunRecord& record, const std::string& name)
 // Constants of a run's record that show how bits are distributed, listed after its measures: title and name.
 constexpr std::array<std::pair<const char*, const char*>, 8> kPayments = {
     {{"catch-up", "bits_down_catch_up"},
-     {"client up, least", "client_bits_up_min"},
-     {"median", "client_bits_up_median"},
-     {"most", "client_bits_up_max"},
-     {"client down, least", "client_bits_down_min"},
-     {"median", "client_bits_down_median"},
-     {"most", "client_bits_down_max"},
-     {"busiest tenth's share down", "client_bits_down_share_of_busiest_tenth"}}};
-
-// The sizes of the data sets of the study's runs, in words, each once.
-Json data_of(const Study& study) {
-  std::vector<std::string> texts;
-  for (const StudyRun& run : study.runs) {
-    const auto count = [&run](const char* name) { return static_cast<std::size_t>(constant(run.record, name).value_or(0)); };
-    if (count("num_rows") == 0) continue;  // a run of an earlier version
-    const std::string text = data_text("", count("num_rows"), count("num_features"), count("num_classes"), 0);
-    if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
-  }
-  return texts;
-}
+     {"bits up of a client, least", "client_bits_up_min"},
+     {"bits up of a client, median", "client_bits_up_median"},
+     {"bits up of a client, most", "client_bits_up_max"},
+     {"bits down of a client, least", "client_bits_down_min"},
+     {"bits down of a client, median", "client_bits_down_median"},
+     {"bits down of a client, most", "client_bits_down_max"},
+     {"share of the bits down, busiest tenth of the clients", "client_bits_down_share_of_busiest_tenth"}}};
 
 // The setup of the runs: lines of name and text, the methods behind the labels, values that tuning found, and the scenario to copy.
 Json setup_data(const Study& study) {
@@ -194,6 +183,19 @@ Json setup_data(const Study& study) {
   data["scenario"] = common_scenario(study);
   data["citation"] = setup.citation;
   return data;
+}
+
+// Returns the mean of the bits that the clients of a method receive in a run.
+double mean_bits_down(const Study& study, std::size_t method) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const StudyCell& cell : study.cells)
+    for (const std::size_t run : cell.runs)
+      if (cell.method == method) {
+        sum += static_cast<double>(study.runs[run].record.bits_down);
+        ++count;
+      }
+  return count == 0 ? 0 : sum / static_cast<double>(count);
 }
 
 // Adds a note that names the methods that receive the whole model in every round, for which a shorter uplink does not shorten the downlink.
@@ -208,9 +210,12 @@ Json notes_data(const Study& study) {
         has_model = has_model || constant(study.runs[run].record, "bits_down_model").has_value();
         has_less = has_less || constant(study.runs[run].record, "bits_down_changes").has_value();
       }
-    if (has_model && !has_less) dense += (dense.empty() ? "" : ", ") + study.methods[m];
+    if (has_model && !has_less) dense += (dense.empty() ? "" : ", ") + study.methods[m] + " (" + human_bits(mean_bits_down(study, m)) + ")";
   }
-  if (!dense.empty()) notes.push_back("The whole model goes down in every round, because every step moves all of it: " + dense + ".");
+  const std::size_t baseline = study.references.baseline;
+  if (!dense.empty())
+    notes.push_back("The server sends the whole model in every round where a step changes every parameter. Bits down, mean of a run: " +
+                    dense + "; baseline " + study.methods[baseline] + ": " + human_bits(mean_bits_down(study, baseline)) + ".");
   return notes;
 }
 
@@ -265,7 +270,6 @@ std::string report_data(const Study& study, const ReportOptions& options) {
                {"methods", study.methods},
                {"baseline", study.references.baseline},
                {"notes", notes_data(study)},
-               {"data", data_of(study)},
                {"setup", setup_data(study)},
                {"panels", panels_data(study)},
                {"resamples", kResamples},

@@ -48,7 +48,7 @@ TEST_F(ReportTest, WithoutAFileItPrintsTheSetupTheAnswerAndOneTable) {
   const Outcome outcome = fedbits({"report", "out"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(fedbits({"report", "out", "--text"}).out, outcome.out);
-  for (const char* line : {"\n  data +.* rows, .* features, 2 classes", "\n  clients +4; rows are split by contiguous, sorted_by_label",
+  for (const char* line : {"\n  data +.* training rows, .* features, 2 classes", "\n  clients +4 with .* training rows each; rows are split by contiguous, sorted_by_label",
                            "\n  model +logistic_regression .*P = [0-9]+ parameters", "\n  local work +gradient \\(batch = ",
                            "\n  error feedback +ef14", "\n  rounds +[0-9]+", "\n  seeds +3 \\(1 to 3\\); 18 runs in all",
                            "\n  computed by +fedbits [0-9.]+, float32, on ", "\n  top-5%  top_k \\(ratio = 0.05, unit = step\\)"})
@@ -70,7 +70,8 @@ TEST_F(ReportTest, NamesTheValuesThatTuningFound) {
   const Outcome outcome = fedbits({"report", "out", "--latex", "tables.tex", "--text"});
   EXPECT_THAT(outcome.out, HasSubstr("values that tuning and the matching of bits found\n"));
   for (const char* method : {"top", "hard"})
-    EXPECT_THAT(outcome.out, ContainsRegex(std::string(method) + " +local.learning_rate +0.5 +3 candidates"));
+    EXPECT_THAT(outcome.out, ContainsRegex(std::string(method) + " +local.learning_rate +0.5 +tuned: best of 3 values, 0.01 to 1e\\+06"));
+  EXPECT_THAT(outcome.out, ContainsRegex("\n  tuning +by train_loss after equal rounds, on the seed [0-9]+, which the study does not use"));
   EXPECT_THAT(read("tables.tex"), HasSubstr("\\label{tab:found}"));
 }
 
@@ -82,6 +83,27 @@ TEST_F(ReportTest, TheScenarioThatItWritesPlaysTheSameRuns) {
   ASSERT_EQ(fedbits({"export", "out", "--rounds", "a.csv"}).code, 0);
   ASSERT_EQ(fedbits({"export", "again", "--rounds", "b.csv"}).code, 0);
   EXPECT_EQ(read("a.csv"), read("b.csv")) << read("again.toml");
+}
+
+// The thresholds that match bits differ from level to level, so that no label determines them.
+TEST_F(ReportTest, TheScenarioThatItWritesHasTheValuesThatWereFound) {
+  write_small(
+      "[compressor.up]\nkind = 'identity'\nunit = 'step'\n[feedback.up]\nkind = 'ef14'\n[sweep]\nseeds = 2\n"
+      "[sweep.tune]\nseeds = 1\nat = 'rounds'\nkey = 'local.learning_rate'\nvalues = [0.01, 0.5, 1e6]\n"
+      "[[sweep.axis]]\nkey = 'partition.kind'\nvalues = ['contiguous', 'sorted_by_label']\n"
+      "[[sweep.axis]]\nkey = 'compressor.up'\nvalues = [{label = 'top', kind = 'top_k', k = 20, unit = 'step'}, "
+      "{label = 'hard', kind = 'hard_threshold', unit = 'step', match_bits_of = 'top'}]\n");
+  ASSERT_EQ(run_with({"rounds=30"}).code, 0);
+  ASSERT_EQ(fedbits({"report", "out", "--scenario", "again.toml"}).code, 0);
+  const std::string scenario = read("again.toml");
+  EXPECT_THAT(scenario,
+              HasSubstr("when = { partition.kind = \"sorted_by_label\", compressor.up = \"hard\" }\nkeys = { compressor.up.threshold = "));
+  EXPECT_THAT(scenario, testing::Not(HasSubstr("this file leaves them out")));
+  const Outcome again = fedbits({"run", "again.toml", "--out", "again"});
+  ASSERT_EQ(again.code, 0) << again.err;
+  ASSERT_EQ(fedbits({"export", "out", "--rounds", "a.csv"}).code, 0);
+  ASSERT_EQ(fedbits({"export", "again", "--rounds", "b.csv"}).code, 0);
+  EXPECT_EQ(read("a.csv"), read("b.csv")) << scenario;
 }
 
 // Labels have the characters that LaTeX takes for its own.

@@ -35,7 +35,8 @@ function curveSpec(points, {log, xLog, xTitle, yTitle, domain, xDomain, xLabels,
     height,
     data: [
       {name: "points", values: points},
-      {name: "bands", source: "points", transform: [{type: "filter", expr: "isValid(datum.lo) && isValid(datum.hi)"}]},
+      {name: "bands", source: "points", transform: [{type: "filter", expr: `isValid(datum.lo) && isValid(datum.hi)${log ? " && datum.hi > 0" : ""}`},
+        ...(log ? [{type: "formula", as: "lo", expr: `max(datum.lo, ${domain[0]})`}] : [])]},
     ],
     scales: [
       {name: "x", type: xLog ? "log" : "linear", domain: xDomain, range: "width", clamp: true, nice: false},

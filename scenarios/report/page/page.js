@@ -86,7 +86,7 @@ function fillStudy() {
   const seeds = [...new Set(DATA.runs.map((run) => run[3]))];
   const levels = DATA.levelKey ? `${plural(DATA.panels.length, "level")} of ${DATA.levelKey}` : plural(DATA.panels.length, "setting");
   const others = DATA.inStore.length > 1 ? `study “${DATA.name}”, one of ${DATA.inStore.length} in this store, which are not compared with each other · ` : "";
-  section("facts").textContent = `${others}${plural(DATA.runs.length, "run")} · ${plural(DATA.methods.length, "method")} (${DATA.methodKey}) · ${levels} · ${plural(seeds.length, "paired seed")}${DATA.data.map((text) => ` · ${text}`).join("")}`;
+  section("facts").textContent = `${others}${plural(DATA.runs.length, "run")} · ${plural(DATA.methods.length, "method")} (${DATA.methodKey}) · ${levels} · ${plural(seeds.length, "paired seed")}`;
   section("origin").textContent = `Made by fedbits ${DATA.version} from ${DATA.source}. Charts: Vega (BSD 3-clause, UW Interactive Data Lab), inside this file with its licence.`;
   fillToolbar();
   fillSections("study");

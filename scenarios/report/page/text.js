@@ -11,7 +11,8 @@ const BITS_NAMES = {
 const BITS_LABELS = {up: "up, exact", both: "up + down, exact", published: "up, published", entropy: "up, entropy bound"};
 const BITS_MEANINGS = {
   up: "exact length of what the clients sent", both: "exact length of what clients and server sent",
-  published: "what the clients sent, as the method's publication counts it", entropy: "a lower bound of what an ideal code would need for the same messages of the clients",
+  published: "what the clients sent by the formula of the method's paper, which often leaves out headers and positions (docs/compressors.md has each formula)",
+  entropy: "what an ideal code would need that knows no more of a message than how often each symbol occurs: log₂ of the number of ways to place the entries that are sent, their levels at the empirical entropy, raw values at full width, no headers",
 };
 
 // Those that the runs of the study have.
@@ -37,7 +38,7 @@ const levelName = (index) => onlyLevels ? DATA.panels[index].level : panelName(i
 
 const signed = (value, digits = 3) => (toNumber(value) > 0 ? "+" : "") + short(value, digits);
 const interval = (pair, digits = 3) => isKnown(pair[0]) ? `[${short(pair[0], digits)}, ${short(pair[1], digits)}]` : "no interval";
-const pValue = (p) => p < 1e-4 ? "p < 0.0001" : `p = ${short(p, 2)}`;
+const pValue = (p) => p < 1e-4 ? "p < 0.0001" : `p = ${Number(p.toPrecision(2))}`;
 const meanText = (estimate) => isKnown(estimate.mean) ? `${short(estimate.mean)} ${interval(estimate.t)}` : "–";
 
 function download(name, type, text) {

@@ -25,6 +25,7 @@ struct MadeRun {
   std::uint64_t refused = 0;
   std::string scenario{};  // resolved
   std::vector<ResolvedConstant> constants{};
+  std::uint64_t down_factor = 2;                // bits down of a round, in those up
   double published_bits_factor = kNotMeasured;  // published bits of a round, of its exact ones; entropy bounds are half of these
 };
 
@@ -44,7 +45,7 @@ class MadeStore {
     std::filesystem::remove_all(folder_, ignored);
   }
 
-  // f_gap is the value of each round; the downlink costs twice the uplink's bits.
+  // f_gap is the value of each round.
   void add(const MadeRun& made) {
     RunRecord record{.run = "run" + std::to_string(++count_), .name = "made", .seed = made.seed, .status = made.status};
     record.axes = {{"partition.alpha", made.level}, {"compressor.up", made.method}};
@@ -57,7 +58,7 @@ class MadeStore {
     for (const auto& [bits, value] : made.rounds) {
       RoundRow row{.round = rows.size(), .clients = 2};
       row.bits_up = bits;
-      row.bits_down = 2 * bits;
+      row.bits_down = made.down_factor * bits;
       row.bits_up_published = made.published_bits_factor * static_cast<double>(bits);
       row.bits_up_entropy = row.bits_up_published / 2;
       row.f_gap = value;
@@ -69,7 +70,7 @@ class MadeStore {
         row.client_accuracy_p90 = 0.5 + 0.5 * row.client_accuracy_p50;
       }
       record.bits_up += bits;
-      record.bits_down += 2 * bits;
+      record.bits_down += made.down_factor * bits;
       record.f_gap = value;
       rows.push_back(row);
     }

@@ -1,6 +1,5 @@
 // The answer: which method is better at equal bits.
 {
-  const VARIANCE_RATIO = "variance of the paired differences divided by the sum of the two methods' variances over seeds: below 1 where pairing helps";
   const VERDICT_MARKS = {better: "▲ better", worse: "▼ worse", "no claim": "no claim"};
 
   // Says that runs of a cell broke the contract of their operator; null where they did not.
@@ -27,11 +26,13 @@
   // At which levels a method is better, worse, or nothing can be said.
   function answerText(mine) {
     const by = (verdict) => mine.filter((c) => c.verdict === verdict);
-    const start = mine.filter((c) => c.atStart), open = by("no claim").filter((c) => !c.atStart);
+    const start = mine.filter((c) => c.atStart), ended = mine.filter((c) => (c.why || "").includes("end before this budget"));
+    const open = by("no claim").filter((c) => !c.atStart && !ended.includes(c));
     const parts = [];
     if (by("better").length) parts.push(`better${at(by("better"))}`);
     if (by("worse").length) parts.push(`worse${at(by("worse"))}`);
     if (open.length) parts.push(`no claim${open.length === mine.length ? "" : at(open)}`);
+    if (ended.length) parts.push(`not compared${ended.length === mine.length ? "" : at(ended)}, since its runs end before`);
     if (start.length) parts.push(`still at the initial model${at(start)}`);
     return parts.join("; ");
   }
@@ -41,7 +42,7 @@
     const known = list.map((c) => c.budget).filter(isKnown);
     if (!known.length) return "";
     const low = Math.min(...known), high = Math.max(...known);
-    return low === high ? bits(low) : `${bits(low)} to ${bits(high)}`;
+    return high <= 1.005 * low ? bits(high) : `${bits(low)} to ${bits(high)}`;
   };
 
   // A sentence per budget: what is said of the methods that compress, and of those that lose nothing.
@@ -56,7 +57,7 @@
       const parts = [...texts].flatMap(([text, names], i) => [i ? "; " : "", element("strong", {}, joined(names)), `: ${text}`]);
       const started = DATA.methods.filter((_, m) => !isAlternative(m) && there.some((c) => c.method === m && c.atStart));
       const range = budgetRange(there.filter((c) => c.method === DATA.baseline));
-      return element("li", {}, `At ${percent(share)} of the ${BITS_NAMES[state.bits]} of ${methodName(DATA.baseline)}${range ? ` (${range})` : ""}, against it – `, ...(parts.length ? parts : ["there is nothing to compare"]),
+      return element("li", {}, `At ${percent(share)} of the ${BITS_NAMES[state.bits]} of ${methodName(DATA.baseline)}${range ? ` (${range})` : ""}: `, ...(parts.length ? parts : ["there is nothing to compare"]),
         started.length ? `. ${joined(started)} still ${started.length > 1 ? "stand at their initial models" : "stands at its initial model"}${at(there.filter((c) => c.atStart && methodName(c.method) === started[0]))}.` : ".");
     });
   }
@@ -108,8 +109,8 @@
     if (!best.length) return null;
     const methods = [...new Set(best.map((at) => at.method))];
     const text = methods.map((m) => `${methodName(m)}${at(best.filter((one) => one.method === m))}`).join("; ");
-    return element("p", {class: "note"}, `${measure.lower ? "Lowest" : "Highest"} mean at the bits that all methods reached (those whose runs all ended well): ${text}. `
-      + "A description, not a test: fedbits report with --baseline and its label tests the others against it.");
+    return element("p", {class: "note"}, `${measure.lower ? "Lowest" : "Highest"} mean at the bits that all methods of a level reached, without methods that have a failed run: ${text}. `
+      + "This describes and tests nothing: one that is chosen as the best of these runs needs new seeds for a test (--baseline).");
   }
 
   function verdictCell(measure, comparison, cell) {
@@ -121,7 +122,6 @@
       sure ? element("small", {}, sure) : null,
       comparison.why ? element("small", {}, comparison.why) : null,
       isKnown(comparison.budget) ? element("small", {}, `at ${bits(comparison.budget)}`) : null,
-      isKnown(comparison.ratio) ? element("small", {title: VARIANCE_RATIO}, `variance ratio ${short(comparison.ratio, 2)}`) : null,
       comparison.remarks ? element("small", {class: "flag"}, comparison.remarks) : null,
       cell && !cell.done && !comparison.why ? element("small", {}, cell.runs) : null,
       brokenNote(cell));
@@ -140,25 +140,42 @@
     return element("table", {class: "verdicts"}, head, element("tbody", {}, ...rows.filter((row) => row !== null)));
   }
 
+  // What a reader might conclude and may not.
+  function limits(measure) {
+    const alternatives = DATA.methods.filter((_, m) => isAlternative(m)), baseline = methodName(DATA.baseline);
+    const texts = ["That two methods are equal: “no claim” says that these runs do not tell which is better. A new study with more seeds may."];
+    if (alternatives.length > 1) texts.push(`How ${joined(alternatives)} compare with each other: every test is against ${baseline}. --baseline chooses another one.`);
+    const values = DATA.runs.map((run) => run.slice(10, 10 + DATA.measures.length));
+    DATA.measures.forEach((one, i) => {
+      if (values.length > 1 && values.every((row) => isKnown(row[i]) && row[i] === values[0][i])) texts.push(`Anything about ${measureName(one)}: every run ends at ${short(values[0][i])}.`);
+    });
+    if (isKnown(measure.target) && !measure.targetGiven) texts.push("That a method needs fewer bits to a target: the target was chosen from these runs.");
+    if (DATA.setup.found.length) texts.push("How much would change if tuning were repeated on other seeds: the values that were found are the same in all runs of a method and level.");
+    texts.push("What holds for other data, models or test rows: the seeds vary the division of the rows among clients, the initial model, the clients that take part and the minibatches.");
+    return texts;
+  }
+
   function fill(section, state, measure) {
     const data = measure.bits[state.bits];
     const family = (list) => list.filter((c) => c.difference.n > 1 && isAlternative(c.method)).length;
     const references = DATA.methods.filter((_, m) => DATA.isReference[m]);
     const target = !isKnown(measure.target) ? "" : measure.targetGiven ? ` The target ${short(measure.target)} was given with --target.`
-      : ` The target ${short(measure.target)} is the worst end point of ${methodName(DATA.baseline)}: chosen after the fact, it describes and tests nothing.`;
+      : ` The target ${short(measure.target)} is the ${measure.lower ? "largest" : "smallest"} value of ${methodName(DATA.baseline)} over all levels and seeds, each the mean over ${WINDOW} of its uplink bits: chosen after the fact, it describes and tests nothing.`;
     section.append(
-      element("h2", {}, `Which ${DATA.methodKey.startsWith("compressor") ? "compressor" : "method"} is better at equal bits?`),
+      element("h2", {}, `Which ${DATA.methodKey.startsWith("compressor") ? "compressor" : "method"} is better at ${joined(DATA.shares.map(percent))} of the bits of ${methodName(DATA.baseline)}?`),
       element("p", {class: "note"}, `${measureName(measure)} (${measure.lower ? "lower" : "higher"} is better) at shares of the ${BITS_NAMES[state.bits]} that ${methodName(DATA.baseline)} sends in all, seed by seed; each run is judged by its `
         + `mean over ${WINDOW} of the budget. Differences to ${methodName(DATA.baseline)} over paired seeds with 95% intervals.`
         + (references.length ? ` ${joined(references)} ${references.length > 1 ? "lose" : "loses"} nothing in compression and ${references.length > 1 ? "are references" : "is a reference"}: no claim is made about ${references.length > 1 ? "them" : "it"}.` : "")),
       element("ul", {class: "lead"}, ...answerSentences(state, measure)),
       scrolling(sharesTable(state, measure), "Values and verdicts at shares of the baseline's bits"),
-      element("p", {class: "note"}, `Family of ${plural(family(data.shares), "comparison")}: ${measureName(measure)}, every method at every level and budget; p-values of paired t-tests, `
-        + "corrected by Holm. Runs that end before a budget have no value there; the next table compares them at the bits that both reached. A claim needs p ≤ 0.05 after the correction and both intervals, Student's and BCa bootstrap, without zero." + target),
+      element("p", {class: "note"}, `${plural(family(data.shares), "comparison")} of ${data.shares.filter((c) => isAlternative(c.method)).length} could be tested: where a run ends before a budget (by more than a tenth of it) there is no value, and the next table compares at the bits that both reached. `
+        + "The p-values are those of paired t-tests, corrected by Holm within this table; intervals are not corrected. A claim needs p ≤ 0.05 after the correction and both intervals, Student's and the BCa bootstrap's, without zero." + target),
       element("h3", {}, "At the largest budget that both runs of a pair reached"), bestSentence(state, measure) ?? "",
       scrolling(verdictTable(state, measure), "Verdicts by method and level"),
-      element("p", {class: "note"}, `A family of its own, of ${plural(family(data.comparisons), "comparison")}: each pair of runs is cut where the one with fewer bits ended. The variance ratio is the ${VARIANCE_RATIO}.`));
+      element("p", {class: "note"}, `Each pair of runs is cut where the one with fewer bits ended. Holm's correction for the ${plural(family(data.comparisons), "comparison")} of this table is its own, so a p-value may differ from that of the same pair above. `
+        + "Nothing is corrected across tables, measures and kinds of bits: choose one before you look."));
     for (const note of DATA.notes) section.append(element("p", {class: "warning"}, note));
+    section.append(element("h3", {}, "What these runs do not show"), element("ul", {class: "note"}, ...limits(measure).map((text) => element("li", {}, text))));
   }
 
   addSection({id: "answer", place: 10, fill});

@@ -5,12 +5,12 @@
   function fillBits(section, state, measure) {
     const name = measureName(measure);
     fillFigures(section, `${name} against ${BITS_NAMES[state.bits]}`,
-      "Mean over the distinct runs with Student's 95% interval. Each run holds its last measured value, and a curve ends where its first run ends; all panels share their axes.",
+      "Mean over the distinct runs with Student's 95% interval. Each run holds its last measured value, and a curve ends where its first run ends; all panels share their axes. On a logarithmic axis a band that reaches zero or below ends at the lower edge.",
       curveFigures(state, measure.curves[state.bits], {...common(measure), against: state.bits}));
   }
 
   function fillRounds(section, state, measure) {
-    fillFigures(section, `${measureName(measure)} against rounds`, "The same runs when bits are free.",
+    fillFigures(section, `${measureName(measure)} against rounds`, "The same runs, by round: what a method loses or gains in a round, whatever its messages cost.",
       curveFigures(state, measure.curves.round, {...common(measure), against: "round"}));
   }
 

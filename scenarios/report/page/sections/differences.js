@@ -56,8 +56,8 @@
   }
 
   function fill(section, state, measure) {
-    fillFigures(section, `Differences to ${methodName(DATA.baseline)} at equal bits`,
-      "Thick line: Student's 95% interval; thin line below: BCa bootstrap interval. A filled dot is a claim, an open one is none.",
+    fillFigures(section, `Differences to ${methodName(DATA.baseline)} at the bits that both reached`,
+      "Thick line: Student's 95% interval; thin line below: BCa bootstrap interval. A filled dot is a claim, an open one is none. The intervals are those of the difference; per cent are of the baseline's mean, whose own uncertainty they leave out.",
       DATA.panels.map((_, p) => forestFigure(state, measure, p)), {otherwise: "There are no pairs of runs to compare."});
   }
 

@@ -8,8 +8,8 @@
     });
     const columns = [{title: levelHead}, {title: DATA.methodKey}, {title: "runs"}, {title: measureName(measure), number: true}, {title: "Student 95%", number: true},
       {title: "BCa 95%", number: true}, {title: BITS_NAMES[state.bits], number: true}, {title: "evaluations", number: true}, {title: "remarks"}];
-    section.append(element("h2", {}, "At equal bits"),
-      element("p", {class: "note"}, `All methods of a level at the largest budget that all of their runs of a seed reached; means over ${WINDOW} of it, weighted by bits. “Evaluations” counts those `
+    section.append(element("h2", {}, "At the bits that all methods of a level reached"),
+      element("p", {class: "note"}, `Each seed is cut where its shortest run ended; means over ${WINDOW} of these bits, weighted by bits. “Evaluations” counts those `
         + `in that window, the fewest of any run: claims need ${DATA.leastEvaluations}. A method “oscillates” if most of its runs do, by more than a tenth of the distance to the nearest other method.`),
       tableWithCsv(columns, rows, "Values at equal bits", fileName("equal-bits", measure.name, state.bits)));
   }

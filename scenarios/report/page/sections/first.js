@@ -8,7 +8,7 @@
 
   function foundTable() {
     const rows = DATA.setup.found.map(([panel, method, key, value, remark]) => [levelName(panel), methodName(method), key, value, remark]);
-    const columns = [levelHead, DATA.methodKey, "key", "value", ""].map((title) => ({title}));
+    const columns = [levelHead, DATA.methodKey, "key", "value", "how it was found"].map((title) => ({title}));
     return tableWithCsv(columns, rows, "Values that tuning found", fileName("found", DATA.name));
   }
 
@@ -23,12 +23,12 @@
       }
     }}, "Copy");
     const save = element("button", {type: "button", onclick: () => download(`${fileName(DATA.name)}.toml`, "text/plain", text)}, "Save as TOML");
-    return [element("p", {class: "note"}, "This file plays the runs of the study again."), element("div", {class: "tools"}, copy, save),
+    return [element("p", {class: "note"}, "This file plays the runs of the study again. A comment on top names what it could not say."), element("div", {class: "tools"}, copy, save),
       element("pre", {class: "scroll tall", tabindex: 0}, text)];
   }
 
   function setupDetails() {
-    return element("details", {class: "setup"}, element("summary", {}, "Setup: everything that was run"),
+    return element("details", {class: "setup"}, element("summary", {}, "Setup: all that was run, the values that were found, and the scenario to run again"),
       definitions(DATA.setup.lines),
       element("h3", {}, `Methods (${DATA.methodKey})`), definitions(DATA.setup.methods),
       ...(DATA.setup.found.length ? [element("h3", {}, "Values that tuning and the matching of bits found"), foundTable()] : []),
@@ -45,18 +45,46 @@
     return figure ?? null;
   }
 
+  // What was found before the runs, by key: "learning_rate (tuned), threshold of hard (matched bits)".
+  function foundLine() {
+    const ways = new Map();
+    for (const [, method, key, , remark] of DATA.setup.found) {
+      const text = `${key} (${remark.split(":")[0]})`;
+      ways.set(text, [...new Set([...(ways.get(text) ?? []), methodName(method)])]);
+    }
+    const all = new Set(DATA.setup.found.map(([, method]) => method)).size;
+    const texts = [...ways].map(([text, methods]) => methods.length === Math.max(all, 2) ? text : `${text} of ${joined(methods)}`);
+    return texts.length ? [element("p", {class: "setup-line"}, `found before these runs: ${texts.join("; ")}; Setup below has the values`)] : [];
+  }
+
+  // What changes in the answer for the uplink when the bits down count as well: marked where it changes.
+  function bothWays(state, measure) {
+    if (state.bits !== "up" || !measure.bothWays) return [];
+    const isSame = measure.bothWays.includes("every verdict is the same");
+    return [element("p", {class: isSame ? "note" : "warning"}, measure.bothWays)];
+  }
+
+  function howSure(state, measure) {
+    const tested = measure.bits[state.bits].comparisons.filter((c) => isAlternative(c.method) && c.difference.n > 1).length;
+    return `${measureName(measure)} (${measure.name}; ${measure.lower ? "lower" : "higher"} is better) at the largest number of ${BITS_NAMES[state.bits]} that both runs of a pair reached, seed by seed. `
+      + `Paired t-tests${tested > 1 ? `, p-values corrected by Holm for these ${tested} comparisons` : ""}; Student's intervals${isAccuracy(measure) ? "" : `, in per cent of the mean of ${methodName(DATA.baseline)}`}. `
+      + "“No claim” does not mean equal: these runs do not show which one is better.";
+  }
+
   function fill(section, state, measure) {
     const sentences = measure.bits[state.bits].sentences;
     section.append(
       element("p", {class: "setup-line"}, sentenceOf(["data", "clients", "model"])),
       element("p", {class: "setup-line"}, sentenceOf(["local work", "error feedback", "taking part", "rounds", "seeds"])),
+      ...foundLine(),
       element("div", {class: "beside"},
         element("div", {},
-          element("h2", {}, "Who is ahead at equal bits?"),
+          element("h2", {}, `Who is ahead at equal ${BITS_NAMES[state.bits]}?`),
           element("ul", {class: "lead"}, ...sentences.map((text) => element("li", {}, text))),
-          element("p", {class: "note"}, `${measureName(measure)} (${measure.lower ? "lower" : "higher"} is better) at the largest number of ${BITS_NAMES[state.bits]} that both runs of a pair reached, seed by seed; `
-            + "p-values of paired t-tests, corrected by Holm.")),
-        element("div", {class: "panels"}, pictureOf(state, measure))),
+          ...bothWays(state, measure),
+          element("p", {class: "note"}, howSure(state, measure))),
+        element("div", {class: "panels"}, pictureOf(state, measure),
+          DATA.panels.length > 1 ? element("p", {class: "note"}, "This is the level whose clients differ most; all levels are below.") : null)),
       setupDetails());
   }
 

@@ -3,11 +3,11 @@
   // Clients across, classes down; the darker (in the dark: the brighter), the more rows.
   function splitFigure(split) {
     const cells = split.rows.flatMap((counts, client) => counts.map((rows, c) => ({client, name: split.classes[c], rows})));
-    const most = Math.max(...cells.map((cell) => cell.rows));
+    const most = Math.max(...DATA.splits.filter((one) => !one.missing).flatMap((one) => one.rows.flat()));
     const clients = split.rows.length < split.clients ? `the first ${split.rows.length} of ${split.clients} clients` : plural(split.clients, "client");
     return figureElement({
       title: split.panels.map(panelName).join("; "),
-      description: `${clients}, ${split.classes.length} classes; from no rows (pale) to ${most} (full), seed ${split.seed}`,
+      description: `${clients}, ${split.classes.length} classes; from no rows (pale) to ${most} (full) in every picture, seed ${split.seed}`,
       file: fileName("split", panelName(split.panels[0])),
       methods: null,
       columns: ["client", "class", "rows"],

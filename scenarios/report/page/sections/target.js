@@ -6,9 +6,9 @@
       isKnown(to.interval[0]) ? `[${bits(to.interval[0])}, ${bits(to.interval[1])}]` : "–"]);
     const columns = [{title: levelHead}, {title: DATA.methodKey}, {title: "reached it", number: true}, {title: `median ${BITS_NAMES[state.bits]}`, number: true}, {title: "95% interval", number: true}];
     const origin = measure.targetGiven ? "The target was given with --target."
-      : `The target is the worst end point of ${methodName(DATA.baseline)}, chosen after the fact: this table describes and tests nothing. --target fixes one beforehand.`;
+      : `The target is the ${measure.lower ? "largest" : "smallest"} value of ${methodName(DATA.baseline)} over all levels and seeds, each the mean over ${WINDOW} of its uplink bits. It was chosen after the fact: this table describes and tests nothing. --target fixes one beforehand.`;
     section.append(element("h2", {}, "Bits to a target"),
-      element("p", {class: "note"}, `Bits until ${measureName(measure)} was first measured at ${short(measure.target)} or ${measure.lower ? "below" : "above"}. ${origin} `
+      element("p", {class: "note"}, `Bits until ${measureName(measure)} was first measured at ${short(measure.target)} or ${measure.lower ? "below" : "above"}; a run may be ${measure.lower ? "above" : "below"} it again later. ${origin} `
         + "Runs that never got there are censored at their end; the median is Kaplan and Meier's."),
       isKnown(measure.target) ? tableWithCsv(columns, rows, "Bits to the target", fileName("bits-to-target", measure.name, state.bits))
         : element("p", {}, "No target: the baseline has no finished run."));
