@@ -128,9 +128,9 @@ std::string levels_text(const Study& study, const std::vector<std::size_t>& pane
   return text;
 }
 
-// What happens to the verdicts of a method when the bits down count as well.
+// The panels in which a method has another verdict when the bits down count as well.
 struct Changed {
-  std::vector<std::size_t> ahead, behind, lost;  // panels in which the new verdict is better, worse, or no claim any more
+  std::vector<std::size_t> ahead, behind, lost;  // the new verdict is better, worse, or no claim any more
 };
 
 }  // namespace

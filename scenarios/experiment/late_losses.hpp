@@ -20,7 +20,7 @@
 
 namespace fl {
 
-// How far a run has come, by everything that an end point may be compared at.
+// The progress of a run, by everything that an end point may be compared at.
 struct RunPlace {
   double rounds = 0, bits_up = 0, bits = 0;  // bits: up and down
 };

@@ -1,4 +1,4 @@
-// What the runs of a study record about their tuning, as constants: a reader needs it in order to judge the values that were found.
+// Constants that the runs of a study record about their tuning: a reader needs them in order to judge the values that were found.
 #pragma once
 
 #include <cstdint>

@@ -189,7 +189,7 @@ TEST_F(Paging, TheCheckpointOfAStoredRunGoesWithTheNextStart) {
   EXPECT_TRUE(fs::is_empty(folder_ / "out" / "checkpoints"));
 }
 
-// A start without --resume does not spoil the checkpoint that is there before it has one of its own.
+// A start with --again does not spoil the checkpoint that is there before it has one of its own.
 TEST_F(Paging, AFolderOfOnesOwnHoldsOnlyThePages) {
   write_study(4000);
   ASSERT_EQ(run("peace").code, 0);
@@ -199,7 +199,7 @@ TEST_F(Paging, AFolderOfOnesOwnHoldsOnlyThePages) {
   EXPECT_TRUE(pages("out/checkpoints").empty());
   ASSERT_EQ(run("other", {"--state-memory", kLittle, "--state-folder", "fast", "--set", "rounds=20"}).code, 0);
   EXPECT_EQ(pages("fast").size(), 1u) << "that of another study";
-  Process again(folder_, command("out", {"--state-memory", kLittle, "--state-folder", "fast"}));
+  Process again(folder_, command("out", {"--again", "--state-memory", kLittle, "--state-folder", "fast"}));
   ASSERT_TRUE(again.wait_until([&] { return pages("fast").size() == 2; }));
   again.signal(SIGKILL);
   (void)again.wait();

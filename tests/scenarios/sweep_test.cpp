@@ -231,7 +231,7 @@ TEST_F(SweepTest, WrongSweepsAreRefused) {
   EXPECT_EQ(problem("sweep = 3\n"), "f.toml:5:9: sweep: must be a table, is 3");
   EXPECT_EQ(problem("[sweep]\nseeds = 0\n"), "f.toml:6:9: sweep.seeds: must be >= 1, is 0");
   EXPECT_EQ(problem("[sweep]\nseed = 3\n"),
-            "f.toml:6:1: sweep.seed: unknown key; did you mean \"seeds\"? (known: seeds, axis, exclude, tune, to_bits_of, plan_file)");
+            "f.toml:6:1: sweep.seed: unknown key; did you mean \"seeds\"? (known: seeds, axis, exclude, set, tune, to_bits_of, plan_file)");
   EXPECT_EQ(problem("[sweep]\naxis = 3\n"), "f.toml:6:8: sweep.axis: must be a list of tables, [[sweep.axis]], is 3");
   EXPECT_EQ(problem("[sweep]\naxis = [3]\n"), "f.toml:6:9: sweep.axis: must be a table with key and values, is 3");
   EXPECT_EQ(problem("[[sweep.axis]]\nkey = \"rounds\"\n"),

@@ -54,7 +54,7 @@ Dataset<double> text() {
   return data;
 }
 
-// What reading the data says that were written as they are.
+// Returns what reading says of data that were written as they are.
 std::string answer(Dataset<double> data) {
   Archive written;
   persist(written, data);
