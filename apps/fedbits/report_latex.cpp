@@ -100,7 +100,8 @@ void write_setup_table(const Study& study, const StudySetup& setup, std::ostream
 
 void write_found_table(const Study& study, const StudySetup& setup, std::ostream& out) {
   if (setup.found.empty()) return;
-  LatexTable table(out, "Values that tuning and the matching of bits found.", "found", "lllrl", {"level", "method", "key", "value", "how it was found"});
+  LatexTable table(out, "Values that tuning and the matching of bits found.", "found", "lllrp{0.38\\linewidth}",
+                   {"level", "method", "key", "value", "how it was found"});
   for (const StudySetup::Found& one : setup.found)
     table.row({table.level(study, one.panel), latex(study.methods[one.method]), latex(one.key), latex(one.value), latex(one.remark)});
 }

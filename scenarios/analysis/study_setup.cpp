@@ -378,6 +378,19 @@ std::string compressor_of_run(const StoredSettings& settings, std::size_t run) {
   return words;
 }
 
+// Returns ": rounding to a grid of given step", what the operator of a method does; "" if its methods have several, or if it is not known.
+std::string meaning_of_method(const StoredSettings& settings, std::size_t method) {
+  std::set<std::string> kinds;
+  for (std::size_t run = 0; run < settings.size(); ++run)
+    if (settings.cell(run).method == method) kinds.insert(unquoted(settings.value(run, "compressor.up.kind")));
+  if (kinds.size() != 1 || kinds.begin()->empty()) return "";
+  try {
+    return ": " + Registry::instance().info("compressor", *kinds.begin()).summary;
+  } catch (const Error&) {  // a part of a plug-in that is not loaded
+    return "";
+  }
+}
+
 // Returns what a method's label stands for: the parts that the axes of the method set, and at which levels if they differ between levels.
 std::string method_words(const Study& study, const StoredSettings& settings, std::size_t method) {
   std::vector<std::string> seen;
@@ -391,10 +404,11 @@ std::string method_words(const Study& study, const StoredSettings& settings, std
     if (!levels.contains(words)) seen.push_back(words);
     levels[words].push_back(study.panels[settings.cell(run).panel].title(study.axes.level));
   }
-  if (seen.size() < 2) return word_list(seen);
+  const std::string meaning = meaning_of_method(settings, method);
+  if (seen.size() < 2) return word_list(seen) + meaning;
   std::vector<std::string> texts;
   for (const std::string& words : seen) texts.push_back(words + " at " + word_list(levels[words]));
-  return word_list(texts, "; ");
+  return word_list(texts, "; ") + meaning;
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ namespace {
 
 // Messages whose length changes from round to round, minibatches, and clients that are absent.
 std::string scenario(const std::string& compressor, const std::string& more = "") {
-  return "name = 'late'\nrounds = 150\nprecision = 'float64'\n[data]\nname = 'mushrooms'\nrows = 200\n[partition]\nkind = 'shuffled'\nclients = "
+  return "name = 'late'\nrounds = 150\nprecision = 'float64'\n[data]\nname = 'mushrooms'\nrows = 200\n[partition]\nkind = "
+         "'shuffled'\nclients = "
          "5\n"
          "[model]\nkind = 'logistic_regression'\nl2 = 'L/1e3'\n[local]\nkind = 'sgd'\nbatch = 8\nsteps = 2\nlearning_rate = '1/L'\n"
          "[participation]\nkind = 'uniform'\nfraction = 0.6\n[feedback.up]\nkind = 'ef14'\n[compressor.up]\n" +

@@ -39,7 +39,7 @@ const levelName = (index) => onlyLevels ? DATA.panels[index].level : panelName(i
 const signed = (value, digits = 3) => (toNumber(value) > 0 ? "+" : "") + short(value, digits);
 const interval = (pair, digits = 3) => isKnown(pair[0]) ? `[${short(pair[0], digits)}, ${short(pair[1], digits)}]` : "no interval";
 const pValue = (p) => p < 1e-4 ? "p < 0.0001" : `p = ${Number(p.toPrecision(2))}`;
-const meanText = (estimate) => isKnown(estimate.mean) ? `${short(estimate.mean)} ${interval(estimate.t)}` : "–";
+const meanText = (estimate) => isKnown(estimate.mean) ? `${short(estimate.mean)} ${interval(estimate.t, 4)}` : "–";
 
 function download(name, type, text) {
   const link = element("a", {href: URL.createObjectURL(new Blob([text], {type})), download: name});

@@ -1,9 +1,9 @@
 // Differences to the baseline at equal bits.
 {
   // A forest plot: the difference to the baseline in percent of the baseline (points of accuracy), Student's interval, BCa below it.
-  function forestFigure(state, measure, p) {
+  function forestRows(state, measure, p) {
     const factor = (comparison) => isAccuracy(measure) ? 100 : 100 / Math.abs(comparison.base.mean || 1);
-    const rows = measure.bits[state.bits].comparisons
+    return measure.bits[state.bits].comparisons
       .filter((c) => c.panel === p && shown(state, c.method) && isKnown(c.difference.mean))
       .map((c) => {
         const scale = factor(c);
@@ -13,9 +13,14 @@
           bhi: isKnown(c.difference.b[1]) ? c.difference.b[1] * scale : null, claim: c.verdict !== "no claim", verdict: c.verdict, p: c.p, holm: c.holm, n: c.difference.n, ratio: c.ratio,
         };
       });
+  }
+
+  // All panels share their axis, so that levels can be compared by eye.
+  function forestFigure(state, measure, p) {
+    const rows = forestRows(state, measure, p);
     if (!rows.length) return null;
     const unit = isAccuracy(measure) ? "percentage points" : `% of the ${methodName(DATA.baseline)} mean`;
-    const ends = rows.flatMap((row) => [row.mean, row.lo, row.hi, row.blo, row.bhi].filter(isKnown));
+    const ends = DATA.panels.flatMap((_, panel) => forestRows(state, measure, panel)).flatMap((row) => [row.mean, row.lo, row.hi, row.blo, row.bhi].filter(isKnown));
     const reach = Math.max(...ends.map(Math.abs)) || 1;
     const domain = [Math.min(-0.15 * reach, 1.08 * Math.min(...ends)), Math.max(0.15 * reach, 1.08 * Math.max(...ends))];
     return figureElement({

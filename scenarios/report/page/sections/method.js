@@ -12,7 +12,7 @@
         + "an exact sign-flip test of n pairs has no p-value below 2/2ⁿ, which is 0.0625 for 5 pairs, 0.0078 for 8 and 0.002 for 10."),
       say(`Between measurements a run keeps its last measured value. Equal bits means truncation: for each pair of runs, the smaller of their totals. A run's value there is the mean of its steps over ${WINDOW} of `
         + `that budget, weighted by bits, so that neither the phase of an oscillation nor the noise of one minibatch decides. No claim is made from fewer than ${DATA.leastEvaluations} evaluations in that window.`),
-      say("Seeds that gave one and the same run (equal checksums of the final model, equal bits) are one observation and count once everywhere. No claim is made about cells in which updates were refused, "
+      say("Seeds that gave one and the same run (equal checksums of the final model, equal bits) are one observation and count once everywhere. No claim is made about cells in which updates were refused because they were not finite, "
         + "or from pairs that all have the same difference."),
       say("Bits to a target: runs that never reach it are censored at their last bit, runs that diverged never arrive; the median and its interval are Kaplan and Meier's with the log-log interval of Brookmeyer and Crowley."));
   }
