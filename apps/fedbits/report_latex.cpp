@@ -1,5 +1,6 @@
 #include "apps/fedbits/report_latex.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <ostream>
@@ -52,9 +53,30 @@ std::string latex_number(double value, const char* format = "%.4g") {
   return "$" + plain.substr(0, e) + "\\cdot10^{" + std::to_string(std::stoi(plain.substr(e + 1))) + "}$";
 }
 
-std::string latex_interval(const Interval& one) {
-  return one.is_known() ? "[" + latex_number(one.low, "%.3g") + ", " + latex_number(one.high, "%.3g") + "]" : "--";
+// So few pairs cannot tell smaller p-values from zero.
+std::string p_text(double p) { return p < 1e-4 ? "$<10^{-4}$" : latex_number(p, "%.2g"); }
+
+// Returns whether the axis of levels alone tells the panels apart, so that its name can head a column of labels.
+bool has_only_levels(const Study& study) {
+  return !study.axes.level.empty() && std::ranges::all_of(study.panels, [](const Panel& panel) { return panel.rest.empty(); });
 }
+// Returns the last part of the axis' key, "alpha": the setup says the whole.
+std::string level_head(const Study& study) {
+  return has_only_levels(study) ? latex(study.axes.level.substr(study.axes.level.rfind('.') + 1)) : "level";
+}
+
+// The unit of differences: points of a share, else per cent of the baseline's value.
+struct DifferenceUnit {
+  DifferenceUnit(const Study& study, const EqualBitsComparison& c) {
+    const double base = std::abs(c.baseline_value.value.mean);
+    factor = study.columns[0].shown == MeasureColumn::Shown::share ? 100 : base > 0 ? 100 / base : NAN;
+  }
+  [[nodiscard]] std::string text(double difference) const { return latex_number(factor * difference, "%.3g"); }
+  [[nodiscard]] std::string text(const Interval& one) const {
+    return one.is_known() ? "[" + text(one.low) + ", " + text(one.high) + "]" : "--";
+  }
+  double factor = 1;
+};
 
 std::string latex_bits(double value) { return std::isinf(value) ? "never" : human_bits(value); }
 
@@ -63,8 +85,8 @@ class LatexTable {
   LatexTable(std::ostream& out, const std::string& caption, const std::string& label, const std::string& columns,
              const std::vector<std::string>& heads)
       : out_(out) {
-    out << "\\begin{table}\n\\centering\\small\n\\caption{" << caption << "}\n\\label{tab:" << label << "}\n\\begin{tabular}{" << columns
-        << "}\n\\toprule\n";
+    out << "\\begin{table}\n\\centering\\footnotesize\\setlength{\\tabcolsep}{3.5pt}\n\\caption{" << caption << "}\n\\label{tab:" << label
+        << "}\n\\begin{tabular}{" << columns << "}\n\\toprule\n";
     if (heads.empty()) return;
     row(heads);
     out << "\\midrule\n";
@@ -82,7 +104,7 @@ class LatexTable {
     if (panel == last_) return "";
     if (last_ != kNone) out_ << "\\addlinespace\n";
     last_ = panel;
-    return latex(study.panels[panel].title(study.axes.level));
+    return latex(has_only_levels(study) ? study.panels[panel].level : study.panels[panel].title(study.axes.level));
   }
 
  private:
@@ -100,23 +122,26 @@ void write_setup_table(const Study& study, const StudySetup& setup, std::ostream
 
 void write_found_table(const Study& study, const StudySetup& setup, std::ostream& out) {
   if (setup.found.empty()) return;
-  LatexTable table(out, "Values that tuning and the matching of bits found.", "found", "lllrp{0.38\\linewidth}",
-                   {"level", "method", "key", "value", "how it was found"});
+  LatexTable table(out, "Values that tuning and the matching of bits found.", "found", "lllrp{0.36\\linewidth}",
+                   {level_head(study), "method", "key", "value", "how it was found"});
   for (const StudySetup::Found& one : setup.found)
     table.row({table.level(study, one.panel), latex(study.methods[one.method]), latex(one.key), latex(one.value), latex(one.remark)});
 }
 
 void write_comparison_table(const Study& study, std::ostream& out) {
   const std::string baseline = latex(study.methods[study.references.baseline]);
+  const bool is_share = study.columns[0].shown == MeasureColumn::Shown::share;
   LatexTable table(out,
                    "\\texttt{" + latex(study.measures[0]) + "} at the uplink bits that both runs of a pair reached, compared with " +
-                       baseline + ". Intervals are Student's 95\\% over paired seeds; $p$ is of paired $t$-tests, corrected by Holm.",
-                   "comparison", "llrrrrlrl", {"level", "method", "bits", "value", "baseline", "difference", "95\\%", "$p$", "verdict"});
+                       baseline + ". Differences are " + (is_share ? "in percentage points" : "in per cent of the baseline's mean") +
+                       ", with Student's 95\\% intervals over paired seeds; $p$ is of paired $t$-tests, corrected by Holm; --: no claim.",
+                   "comparison", "llrrrrlrl",
+                   {level_head(study), "method", "bits", "value", "baseline", is_share ? "points" : "\\%", "95\\%", "$p$", "verdict"});
   for (const EqualBitsComparison& c : compare_at_equal_bits(study, 0, Against::bits_up))
     table.row({table.level(study, c.panel), latex(study.methods[c.method]), human_bits(c.budget_bits.mean),
-               latex_number(c.value.value.mean), latex_number(c.baseline_value.value.mean), latex_number(c.paired.difference.mean),
-               latex_interval(c.paired.difference.student), c.seeds.size() > 1 ? latex_number(c.paired.p_holm, "%.2g") : "--",
-               to_string(c.verdict)});
+               latex_number(c.value.value.mean, "%.3g"), latex_number(c.baseline_value.value.mean, "%.3g"),
+               DifferenceUnit(study, c).text(c.paired.difference.mean), DifferenceUnit(study, c).text(c.paired.difference.student),
+               c.seeds.size() > 1 ? p_text(c.paired.p_holm) : "--", c.verdict == Verdict::no_claim ? "--" : to_string(c.verdict)});
 }
 
 void write_target_table(const Study& study, const ReportOptions& options, std::ostream& out) {
@@ -125,7 +150,7 @@ void write_target_table(const Study& study, const ReportOptions& options, std::o
   LatexTable table(out,
                    "Uplink bits until \\texttt{" + latex(study.measures[0]) + "} is " + latex_number(target) +
                        (options.target ? "." : ", the worst end point of the baseline (chosen after the fact)."),
-                   "target", "llrrl", {"level", "method", "reached", "median bits", "95\\%"});
+                   "target", "llrrl", {level_head(study), "method", "reached", "median bits", "95\\%"});
   for (const BitsToTarget& to : bits_to_target(study, 0, Against::bits_up, target))
     table.row(
         {table.level(study, to.panel), latex(study.methods[to.method]),

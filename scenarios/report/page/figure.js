@@ -97,9 +97,9 @@ function showTip(handler, event, item, value) {
   TIP.style.top = `${Math.max(0, event.clientY - TIP.offsetHeight - 10)}px`;
 }
 
-// On paper a figure is drawn for its column: half of a page's width, or all of it where it stands alone.
-const PAPER = {column: 330, page: 690};
-const paperWidth = (plot) => plot.closest(".single, .wide") ? PAPER.page : PAPER.column;
+// On paper a figure is drawn for its column: half of a page's width, a third where three stand side by side, or all of it where it stands alone.
+const PAPER = {third: 215, column: 330, page: 690};
+const paperWidth = (plot) => plot.closest(".single, .wide") ? PAPER.page : plot.closest(".three") ? PAPER.third : PAPER.column;
 
 function draw(plot) {
   const figure = FIGURES.get(plot);
@@ -177,5 +177,5 @@ function clearSection(section) {
 function fillFigures(section, title, text, figures, {wide = false, otherwise = "Nothing of this was measured."} = {}) {
   const drawn = figures.filter((figure) => figure !== null);
   section.append(element("h2", {}, title), element("p", {class: "note"}, text));
-  section.append(drawn.length ? element("div", {class: drawn.length === 1 ? "panels single" : wide ? "panels wide" : "panels"}, ...drawn) : element("p", {}, otherwise));
+  section.append(drawn.length ? element("div", {class: drawn.length === 1 ? "panels single" : wide ? "panels wide" : drawn.length === 3 ? "panels three" : "panels"}, ...drawn) : element("p", {}, otherwise));
 }
