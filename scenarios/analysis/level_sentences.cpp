@@ -31,17 +31,13 @@ class DifferenceText {
       unit_ = "%";
     }
   }
-  // Returns "f(x) - f* 12.3% lower (95% interval 9.5% to 15%, p = 0.00073, 5 pairs)". The interval of a difference that can have either
-  // sign is not told.
+  // Returns "f(x) - f* 12.3% lower (95% interval 9.5% to 15%, p = 0.00073, 5 pairs)".
   [[nodiscard]] std::string text() const {
     const PairedDifference& paired = c_.paired;
     const double sign = paired.difference.mean < 0 ? -1 : 1;
     std::string text = name_ + " " + amount();
     std::vector<std::string> sure;
-    if (paired.difference.student.is_known() && !paired.difference.student.contains(0)) {
-      const double a = sign * factor_ * paired.difference.student.low, b = sign * factor_ * paired.difference.student.high;
-      sure.push_back("95% interval " + with_digits("%.3g", std::min(a, b)) + unit_ + " to " + with_digits("%.3g", std::max(a, b)) + unit_);
-    }
+    if (paired.difference.student.is_known()) sure.push_back("95% interval " + interval_text(sign));
     if (c_.seeds.size() > 1) sure.push_back((paired.p_holm < 1e-4 ? "p < 0.0001" : "p = " + with_digits("%.2g", paired.p_holm)));
     sure.push_back(std::to_string(c_.seeds.size()) + (c_.seeds.size() == 1 ? " pair" : " pairs"));
     for (std::size_t i = 0; i < sure.size(); ++i) text += (i == 0 ? " (" : ", ") + sure[i];
@@ -55,6 +51,14 @@ class DifferenceText {
   [[nodiscard]] const std::string& name() const { return name_; }
 
  private:
+  // Returns "9.5% to 15%" in the direction of the mean, or "1.26% lower to 21.7% higher" where both directions are in it.
+  [[nodiscard]] std::string interval_text(double sign) const {
+    const Interval& student = c_.paired.difference.student;
+    const auto size = [&](double value) { return with_digits("%.3g", std::abs(factor_ * value)) + unit_; };
+    if (student.contains(0)) return size(student.low) + " lower to " + size(student.high) + " higher";
+    return sign < 0 ? size(student.high) + " to " + size(student.low) : size(student.low) + " to " + size(student.high);
+  }
+
   std::string name_, unit_;
   double factor_ = 1;
   const EqualBitsComparison& c_;
@@ -131,6 +135,7 @@ std::string levels_text(const Study& study, const std::vector<std::size_t>& pane
 // The panels in which a method has another verdict when the bits down count as well.
 struct Changed {
   std::vector<std::size_t> ahead, behind, lost;  // the new verdict is better, worse, or no claim any more
+  std::vector<std::string> gain, loss;           // by how much, in the order of `ahead` and `behind`
 };
 
 }  // namespace
@@ -154,18 +159,24 @@ std::string both_ways_sentence(const Study& study, std::size_t measure) {
     if (before == up.end() || before->verdict == now.verdict) continue;
     Changed& method = changed[now.method];
     (now.verdict == Verdict::better ? method.ahead : now.verdict == Verdict::worse ? method.behind : method.lost).push_back(now.panel);
+    if (now.verdict != Verdict::no_claim)
+      (now.verdict == Verdict::better ? method.gain : method.loss).push_back(DifferenceText(study, measure, now).amount());
   }
   if (both.empty()) return "";
   if (changed.empty()) return "With the bits down counted as well, every verdict is the same.";
   std::string text;
-  const auto add = [&](const std::string& method, const char* verdict, const std::vector<std::size_t>& panels) {
-    if (!panels.empty()) text += (text.empty() ? "" : "; ") + method + verdict + levels_text(study, panels);
+  const std::string name = study.columns[measure].title.empty() ? study.measures[measure] : study.columns[measure].title;
+  const auto add = [&](const std::string& what, const std::vector<std::size_t>& panels, const std::vector<std::string>& amounts) {
+    if (panels.empty()) return;
+    text += (text.empty() ? "" : "; ") + what + levels_text(study, panels);
+    for (std::size_t i = 0; i < amounts.size(); ++i)
+      text += (i == 0 ? " (" + name + " " : ", ") + amounts[i] + (i + 1 == amounts.size() ? ")" : "");
   };
   const std::string& baseline = study.methods[study.references.baseline];
   for (const auto& [method, verdicts] : changed) {
-    add(study.methods[method], (" is behind " + baseline).c_str(), verdicts.behind);
-    add(study.methods[method], (" is ahead of " + baseline).c_str(), verdicts.ahead);
-    add("no claim remains about " + study.methods[method], "", verdicts.lost);
+    add(study.methods[method] + " is behind " + baseline, verdicts.behind, verdicts.loss);
+    add(study.methods[method] + " is ahead of " + baseline, verdicts.ahead, verdicts.gain);
+    add("no claim remains about " + study.methods[method], verdicts.lost, {});
   }
   return "With the bits down counted as well, the answer changes: " + text + ".";
 }

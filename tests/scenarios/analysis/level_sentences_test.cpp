@@ -55,8 +55,9 @@ TEST(LevelSentences, SayWhereTheBitsDownTurnTheAnswer) {
   const Study study = read_study(made.store(), {.baseline = "none"});
   EXPECT_THAT(level_sentences(study, 0, Against::bits_up)[0], HasSubstr("top is ahead of none"));
   EXPECT_THAT(level_sentences(study, 0, Against::bits_both)[0], HasSubstr("top is behind none"));
+  // By hand: 2.2 - 0.535 = 1.665, and a difference of 0.0047 - 0.5143 + 0.535.
   EXPECT_EQ(both_ways_sentence(study, 0),
-            "With the bits down counted as well, the answer changes: top is behind none at partition.alpha = 1.");
+            "With the bits down counted as well, the answer changes: top is behind none at partition.alpha = 1 (f(x) − f* 1.52% higher).");
 }
 
 TEST(LevelSentences, NoClaimHasTheDifferenceAndTheReason) {
@@ -67,7 +68,8 @@ TEST(LevelSentences, NoClaimHasTheDifferenceAndTheReason) {
   }
   const Study study = read_study(made.store(), {.baseline = "none"});
   EXPECT_THAT(level_sentences(study, 0, Against::bits_up),
-              ElementsAre(MatchesRegex("partition.alpha = 1: no claim about top at 300 bit up: .* 10% higher \\(p = .*, 3 pairs\\), "
+              ElementsAre(MatchesRegex("partition.alpha = 1: no claim about top at 300 bit up: .* 10% higher \\(95% interval .*% lower to "
+                                       ".*% higher, p = .*, 3 pairs\\), "
                                        "because the interval contains zero\\.")));
 }
 

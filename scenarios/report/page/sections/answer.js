@@ -66,7 +66,8 @@
   function shareCell(measure, c) {
     if (!c) return element("td", {class: "none"}, "–");
     const alternative = isAlternative(c.method), kind = c.verdict === "no claim" ? "none" : c.verdict;
-    const head = c.atStart ? "initial model" : alternative ? VERDICT_MARKS[c.verdict] : c.method === DATA.baseline ? "baseline" : "reference";
+    const isOver = (c.why || "").includes("end before this budget");
+    const head = c.atStart ? "initial model" : alternative && isOver ? "not compared" : alternative ? VERDICT_MARKS[c.verdict] : c.method === DATA.baseline ? "baseline" : "reference";
     const sure = alternative && c.difference.n > 1 && !c.atStart ? `${pValue(c.holm)} (Holm), ${plural(c.difference.n, "pair")}` : "";
     return element("td", {class: alternative ? kind : "none"}, element("strong", {}, head),
       isKnown(c.value.mean) ? element("span", {}, `${short(c.value.mean)} ${isKnown(c.value.t[0]) ? interval(c.value.t) : ""}`) : null,
@@ -160,7 +161,7 @@
     const family = (list) => list.filter((c) => c.difference.n > 1 && isAlternative(c.method)).length;
     const references = DATA.methods.filter((_, m) => DATA.isReference[m]);
     const target = !isKnown(measure.target) ? "" : measure.targetGiven ? ` The target ${short(measure.target)} was given with --target.`
-      : ` The target ${short(measure.target)} is the ${measure.lower ? "largest" : "smallest"} value of ${methodName(DATA.baseline)} over all levels and seeds, each the mean over ${WINDOW} of its uplink bits: chosen after the fact, it describes and tests nothing.`;
+      : ` The target ${short(measure.target)} is the ${measure.lower ? "largest" : "smallest"} value of ${methodName(DATA.baseline)} over all levels and seeds, each the mean over ${WINDOW} of its uplink bits (the last round of a run may be above it): chosen after the fact, it describes and tests nothing.`;
     section.append(
       element("h2", {}, `Which ${DATA.methodKey.startsWith("compressor") ? "compressor" : "method"} is better at ${joined(DATA.shares.map(percent))} of the bits of ${methodName(DATA.baseline)}?`),
       element("p", {class: "note"}, `${measureName(measure)} (${measure.lower ? "lower" : "higher"} is better) at shares of the ${BITS_NAMES[state.bits]} that ${methodName(DATA.baseline)} sends in all, seed by seed; each run is judged by its `
@@ -178,5 +179,5 @@
     section.append(element("h3", {}, "What these runs do not show"), element("ul", {class: "note"}, ...limits(measure).map((text) => element("li", {}, text))));
   }
 
-  addSection({id: "answer", place: 10, fill});
+  addSection({id: "answer", place: 10, fill, earlier: (state, measure) => answerSentences(state, measure).slice(0, -1)});
 }

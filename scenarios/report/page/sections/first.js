@@ -23,7 +23,8 @@
       }
     }}, "Copy");
     const save = element("button", {type: "button", onclick: () => download(`${fileName(DATA.name)}.toml`, "text/plain", text)}, "Save as TOML");
-    return [element("p", {class: "note"}, "This file plays the runs of the study again. A comment on top names what it could not say."), element("div", {class: "tools"}, copy, save),
+    return [element("p", {class: "note"}, "Saved as study.toml, it plays the runs of the study again with fedbits run study.toml, each level with its own values; nothing is tuned anew."
+      + (text.startsWith("#") && text.split("\n\n")[0].split("\n").length > 1 ? " A comment on top names what it could not say." : "")), element("div", {class: "tools"}, copy, save),
       element("pre", {class: "scroll tall", tabindex: 0}, text)];
   }
 
@@ -64,6 +65,12 @@
     return [element("p", {class: isSame ? "note" : "warning"}, measure.bothWays)];
   }
 
+  // The answers at smaller budgets, which may differ from that at the end.
+  function earlier(state, measure) {
+    const answer = SECTIONS.find((one) => one.id === "answer");
+    return [element("ul", {class: "note"}, ...answer.earlier(state, measure))];
+  }
+
   function howSure(state, measure) {
     const tested = measure.bits[state.bits].comparisons.filter((c) => isAlternative(c.method) && c.difference.n > 1).length;
     return `${measureName(measure)} (${measure.name}; ${measure.lower ? "lower" : "higher"} is better) at the largest number of ${BITS_NAMES[state.bits]} that both runs of a pair reached, seed by seed. `
@@ -81,10 +88,11 @@
         element("div", {},
           element("h2", {}, `Who is ahead at equal ${BITS_NAMES[state.bits]}?`),
           element("ul", {class: "lead"}, ...sentences.map((text) => element("li", {}, text))),
+          ...earlier(state, measure),
           ...bothWays(state, measure),
           element("p", {class: "note"}, howSure(state, measure))),
         element("div", {class: "panels"}, pictureOf(state, measure),
-          DATA.panels.length > 1 ? element("p", {class: "note"}, "This is the level whose clients differ most; all levels are below.") : null)),
+          DATA.panels.length > 1 ? element("p", {class: "note"}, "This is the level whose clients differ most; all levels are below. Lines are means over the seeds, bands their 95% intervals; a band that reaches zero falls to the lower edge.") : null)),
       setupDetails());
   }
 

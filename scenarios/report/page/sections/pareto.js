@@ -19,7 +19,7 @@
     const xDomain = span(xLog ? flat.map((point) => point.x) : [0, ...flat.map((point) => point.x)], xLog);
     return points.map((panel, p) => panel.length === 0 ? null : figureElement({
       title: panelName(p),
-      description: `${measureName(measure)} at the end of the runs against their ${BITS_NAMES[state.bits]}; ${paretoFront(panel, measure.lower).length > 1 ? "the line joins the methods that no other one beats in both" : "one method is best in both"}`,
+      description: `${measureName(measure)} at the end of the runs against their ${BITS_NAMES[state.bits]}; ${paretoFront(panel, measure.lower).length > 1 ? "the line joins the methods that no other one beats in both" : `${paretoFront(panel, measure.lower)[0].method} is best in both`}`,
       file: fileName("pareto", measure.name, state.bits, DATA.panels[p].title),
       methods: DATA.methods.filter((name) => panel.some((point) => point.method === name)),
       columns: ["method", "bits", "mean", "low95", "high95", "front"],
