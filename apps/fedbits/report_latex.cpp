@@ -65,18 +65,11 @@ std::string level_head(const Study& study) {
   return has_only_levels(study) ? latex(study.axes.level.substr(study.axes.level.rfind('.') + 1)) : "level";
 }
 
-// The unit of differences: points of a share, else per cent of the baseline's value.
-struct DifferenceUnit {
-  DifferenceUnit(const Study& study, const EqualBitsComparison& c) {
-    const double base = std::abs(c.baseline_value.value.mean);
-    factor = study.columns[0].shown == MeasureColumn::Shown::share ? 100 : base > 0 ? 100 / base : NAN;
-  }
-  [[nodiscard]] std::string text(double difference) const { return latex_number(factor * difference, "%.3g"); }
-  [[nodiscard]] std::string text(const Interval& one) const {
-    return one.is_known() ? "[" + text(one.low) + ", " + text(one.high) + "]" : "--";
-  }
-  double factor = 1;
-};
+// Returns a difference and its interval, "[-1.26, 21.7]", in the unit in which they are compared.
+std::string latex_difference(double difference, const DifferenceUnit& unit) { return latex_number(unit.factor * difference, "%.3g"); }
+std::string latex_difference(const Interval& one, const DifferenceUnit& unit) {
+  return one.is_known() ? "[" + latex_difference(one.low, unit) + ", " + latex_difference(one.high, unit) + "]" : "--";
+}
 
 std::string latex_bits(double value) { return std::isinf(value) ? "never" : human_bits(value); }
 
@@ -137,11 +130,13 @@ void write_comparison_table(const Study& study, std::ostream& out) {
                        ", with Student's 95\\% intervals over paired seeds; $p$ is of paired $t$-tests, corrected by Holm; --: no claim.",
                    "comparison", "llrrrrlrl",
                    {level_head(study), "method", "bits", "value", "baseline", is_share ? "points" : "\\%", "95\\%", "$p$", "verdict"});
-  for (const EqualBitsComparison& c : compare_at_equal_bits(study, 0, Against::bits_up))
+  for (const EqualBitsComparison& c : compare_at_equal_bits(study, 0, Against::bits_up)) {
+    const DifferenceUnit unit = unit_of_difference(study, 0, c);
     table.row({table.level(study, c.panel), latex(study.methods[c.method]), human_bits(c.budget_bits.mean),
                latex_number(c.value.value.mean, "%.3g"), latex_number(c.baseline_value.value.mean, "%.3g"),
-               DifferenceUnit(study, c).text(c.paired.difference.mean), DifferenceUnit(study, c).text(c.paired.difference.student),
+               latex_difference(c.paired.difference.mean, unit), latex_difference(c.paired.difference.student, unit),
                c.seeds.size() > 1 ? p_text(c.paired.p_holm) : "--", c.verdict == Verdict::no_claim ? "--" : to_string(c.verdict)});
+  }
 }
 
 void write_target_table(const Study& study, const ReportOptions& options, std::ostream& out) {

@@ -26,7 +26,7 @@ struct AxisText {
   std::string zip;
 };
 
-// RunLabels of axes, {axis, label}, and the keys that the combinations with these labels have values of their own for.
+// Labels of axes, {axis, label}, which choose the combinations of a table of [[sweep.set]].
 using RunLabels = std::vector<std::pair<std::string, std::string>>;
 
 // Writes the scenario of a study from the settings of its runs.

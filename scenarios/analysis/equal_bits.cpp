@@ -199,6 +199,12 @@ std::string remarks_on(const AtCommonBits& at, const std::vector<AtCommonBits>& 
 
 }  // namespace
 
+DifferenceUnit unit_of_difference(const Study& study, std::size_t measure, const EqualBitsComparison& comparison) {
+  const double base = std::abs(comparison.baseline_value.value.mean);
+  if (study.columns[measure].shown == MeasureColumn::Shown::share) return {100, " points"};
+  return base > 0 ? DifferenceUnit{100 / base, "%"} : DifferenceUnit{};
+}
+
 std::vector<EqualBitsComparison> compare_at_equal_bits(const Study& study, std::size_t measure, Against against) {
   std::vector<EqualBitsComparison> comparisons;
   for (const Panel& panel : study.panels)

@@ -36,6 +36,12 @@ enum class Verdict { better, worse, no_claim };
   return "no claim";
 }
 
+// The unit in which a reader compares differences to the baseline: points of a share, else per cent of the baseline's value.
+struct DifferenceUnit {
+  double factor = 1;
+  const char* name = "";  // " points", "%", or "" where the baseline's value is 0
+};
+
 // The end points of a cell's distinct runs.
 struct CellEnds {
   Estimate value{};  // mean of the end points; NaN if any run diverged
@@ -62,6 +68,8 @@ struct EqualBitsComparison {
   std::string why{};      // reason why no claim is made, for a reader; "" for a claim
   std::string remarks{};  // "oscillates", "baseline oscillates", "2 updates refused"; "" for none
 };
+
+[[nodiscard]] FL_API DifferenceUnit unit_of_difference(const Study& study, std::size_t measure, const EqualBitsComparison& comparison);
 
 // Compares all alternatives with the baseline in all panels. They form one family, corrected by Holm. `against` is one of the kinds of
 // bits.

@@ -22,14 +22,9 @@ class DifferenceText {
  public:
   DifferenceText(const Study& study, std::size_t measure, const EqualBitsComparison& c) : name_(study.columns[measure].title), c_(c) {
     if (name_.empty()) name_ = study.measures[measure];
-    const double base = std::abs(c.baseline_value.value.mean);
-    if (study.columns[measure].shown == MeasureColumn::Shown::share) {
-      factor_ = 100;
-      unit_ = " points";
-    } else if (base > 0) {
-      factor_ = 100 / base;
-      unit_ = "%";
-    }
+    const DifferenceUnit unit = unit_of_difference(study, measure, c);
+    factor_ = unit.factor;
+    unit_ = unit.name;
   }
   // Returns "f(x) - f* 12.3% lower (95% interval 9.5% to 15%, p = 0.00073, 5 pairs)".
   [[nodiscard]] std::string text() const {

@@ -2,11 +2,10 @@
 //
 // A candidate of tuning is judged by the mean of its loss over the last fifth of its bits or rounds (scenarios/results/end_point.hpp), and
 // where they begin is known when it ends. So the run keeps its models of the rounds in which losses are due, drops those that lie before
-// the window of any end that is still possible, and measures the others at its end. What it measures is what it would have measured in
-// those rounds. For convex models with small messages, losses are most of a run's work.
+// the window of any end that is still possible, and measures the others at its end. The losses are those that it would have measured in
+// their rounds. For convex models with small messages, losses are most of a run's work.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

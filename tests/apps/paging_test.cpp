@@ -199,6 +199,9 @@ TEST_F(Paging, AFolderOfOnesOwnHoldsOnlyThePages) {
   EXPECT_TRUE(pages("out/checkpoints").empty());
   ASSERT_EQ(run("other", {"--state-memory", kLittle, "--state-folder", "fast", "--set", "rounds=20"}).code, 0);
   EXPECT_EQ(pages("fast").size(), 1u) << "that of another study";
+  const Outcome refused = run("out", {"--state-memory", kLittle, "--state-folder", "fast"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("unfinished: --resume continues"));
   Process again(folder_, command("out", {"--again", "--state-memory", kLittle, "--state-folder", "fast"}));
   ASSERT_TRUE(again.wait_until([&] { return pages("fast").size() == 2; }));
   again.signal(SIGKILL);
