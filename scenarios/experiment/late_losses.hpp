@@ -29,7 +29,7 @@ class LateLosses {
  public:
   using Loss = std::function<double(std::span<const T>)>;  // f(x), x [P]
   // `stop` holds the bits at which the run ends, if it ends there.
-  LateLosses(const StopOptions& stop, Loss loss, double f_star) : stop_(stop), loss_(std::move(loss)), f_star_(f_star) {}
+  LateLosses(StopOptions stop, Loss loss, double f_star) : stop_(std::move(stop)), loss_(std::move(loss)), f_star_(f_star) {}
 
   // Keeps the model of a round whose row is the latest one of `rows`, and drops models that no end point needs any more. Measures all that
   // are kept if they take too much memory.
@@ -47,7 +47,7 @@ class LateLosses {
   };
   void drop_before_the_window(const RunPlace& now);
 
-  const StopOptions& stop_;
+  StopOptions stop_;
   Loss loss_;
   double f_star_;
   std::vector<Kept> kept_;
