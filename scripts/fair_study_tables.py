@@ -158,7 +158,8 @@ def ahead_table(verdicts, predict):
 
 def hits_text(verdicts, predict):
     found = inference.hits(verdicts, predict)
-    return f"{found['hit']} hits, {found['miss']} misses, {found['open']} predicted and open"
+    hits, misses = (f"{found[key]} {one if found[key] == 1 else several}" for key, one, several in (("hit", "hit", "hits"), ("miss", "miss", "misses")))
+    return f"{hits}, {misses}, {found['open']} predicted and open"
 
 
 def group_of(line):

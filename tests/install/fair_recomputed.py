@@ -170,7 +170,8 @@ def hits(verdicts, expected):
 
 
 def hits_words(found):
-    return "{} hits, {} misses, {} predicted and open".format(*found)
+    hit, miss, still_open = found
+    return f"{hit} hit{'' if hit == 1 else 's'}, {miss} miss{'' if miss == 1 else 'es'}, {still_open} predicted and open"
 
 
 def of_pair(verdicts, pair):
