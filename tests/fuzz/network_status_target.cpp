@@ -6,7 +6,9 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include "net/status_page.hpp"
 #include "tests/fuzz/target.hpp"
@@ -28,9 +30,8 @@ class Page {
   [[nodiscard]] std::string answer_to(std::string_view bytes) const {
     asio::io_context io;
     tcp::socket socket(io);
-    boost::system::error_code error;
-    socket.connect({asio::ip::address_v4::loopback(), server_.port()}, error);
-    require(!error, "the page accepts no connection");
+    boost::system::error_code error = connect(socket);
+    require(!error, "the page accepts no connection: " + error.message());
     asio::write(socket, asio::buffer(bytes), error);  // fails where the server has closed the connection before the end
     socket.shutdown(tcp::socket::shutdown_send, error);
     std::string answer;
@@ -39,6 +40,17 @@ class Page {
   }
 
  private:
+  // Thousands of connections a second use up the ports of this machine, which keeps each for a while after its end: then it waits for one.
+  [[nodiscard]] boost::system::error_code connect(tcp::socket& socket) const {
+    boost::system::error_code error;
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      socket.connect({asio::ip::address_v4::loopback(), server_.port()}, error);
+      if (error != asio::error::address_in_use && error != boost::system::errc::address_not_available) break;
+      socket.close();
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
+    return error;
+  }
   static net::StatusRoutes routes() {
     net::StatusRoutes routes = net::page_routes();
     routes["/secret"] = {.content_type = "text/plain", .body = [] { return std::string(kSecret); }};
