@@ -59,6 +59,16 @@ class Page {
   net::StatusServer server_;
 };
 
+// Asks up to three times: a machine that stands still for five seconds lets any one request end at its limit of time.
+bool still_answers(const Page& page) {
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    if (attempt > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+    if (page.answer_to("GET /secret HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").find(kSecret) != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
 void net_status(std::span<const std::byte> bytes) {
   static const Page page;
   const std::string_view request = fl::fuzz::as_text(bytes);
@@ -67,9 +77,7 @@ void net_status(std::span<const std::byte> bytes) {
   const bool tells = answer.find(kSecret) != std::string::npos;
   require(!tells || request.find("/secret") != std::string_view::npos, "a route was told that was not asked for");
   static unsigned count = 0;
-  if (++count % 64 == 0)
-    require(page.answer_to("GET /secret HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").find(kSecret) != std::string::npos,
-            "a right request is not answered any more");
+  if (++count % 64 == 0) require(still_answers(page), "a right request is not answered any more");
 }
 
 const fl::fuzz::Register kNetStatus("net_status", net_status);
