@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <iostream>
 
-#include "apps/fedbits/checked_parts.hpp"
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/plugin_option.hpp"
 #include "checks/check.hpp"
 #include "scenarios/plugins/part_settings.hpp"
 #include "scenarios/plugins/plugins.hpp"
+#include "study/planning/checked_parts.hpp"
 
 namespace fl {
 

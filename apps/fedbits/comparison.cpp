@@ -4,13 +4,13 @@
 #include <cmath>
 #include <optional>
 
-#include "apps/fedbits/numbers.hpp"
 #include "scenarios/analysis/grid.hpp"
 #include "scenarios/analysis/idle_axes.hpp"
 #include "scenarios/analysis/missing_minima.hpp"
 #include "scenarios/analysis/replicates.hpp"
 #include "scenarios/analysis/statistics.hpp"
 #include "scenarios/results/broken_contracts.hpp"
+#include "study/output/numbers.hpp"
 
 namespace fl {
 namespace {

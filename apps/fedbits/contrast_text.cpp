@@ -3,8 +3,8 @@
 #include <cmath>
 #include <ostream>
 
-#include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/terminal.hpp"
+#include "study/output/numbers.hpp"
 
 namespace fl {
 namespace {

@@ -2,12 +2,13 @@
 #include <numeric>
 
 #include "apps/fedbits/data_shard.hpp"
-#include "apps/fedbits/output_file.hpp"
 #include "apps/fedbits/run_support.hpp"
+#include "apps/fedbits/store_notes.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "net/client_ranges.hpp"
 #include "scenarios/experiment/server_data.hpp"
 #include "scenarios/plugins/plugins.hpp"
+#include "study/output/output_file.hpp"
 
 namespace fl {
 

@@ -7,10 +7,10 @@
 #include <sstream>
 #include <vector>
 
-#include "apps/fedbits/numbers.hpp"
 #include "scenarios/file/analysis_plan.hpp"
 #include "scenarios/file/results_version.hpp"
 #include "scenarios/results/step_theorems.hpp"
+#include "study/output/numbers.hpp"
 
 namespace fl {
 namespace {

@@ -13,14 +13,14 @@
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/emulate_option.hpp"
 #include "apps/fedbits/event_log.hpp"
-#include "apps/fedbits/folder_lock.hpp"
-#include "apps/fedbits/memory.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/state/checksum.hpp"
 #include "net/join_session.hpp"
 #include "net/tls_transport.hpp"
 #include "scenarios/plugins/plugins.hpp"
+#include "study/machine/folder_lock.hpp"
+#include "study/machine/memory.hpp"
 
 namespace fl {
 

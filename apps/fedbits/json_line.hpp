@@ -6,8 +6,8 @@
 #include <string_view>
 #include <variant>
 
-#include "apps/fedbits/json.hpp"
 #include "scenarios/results/run_record.hpp"
+#include "study/output/json.hpp"
 
 namespace fl {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <ostream>
 
-#include "apps/fedbits/numbers.hpp"
 #include "fl_core/config/printable.hpp"
+#include "study/output/numbers.hpp"
 
 namespace fl {
 

@@ -13,11 +13,11 @@
 #include "apps/fedbits/run_support.hpp"
 #include "apps/fedbits/usage.hpp"
 #include "apps/fedbits/value_names.hpp"
-#include "apps/fedbits/version_text.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/printable.hpp"
 #include "fl_core/config/stopping.hpp"
 #include "scenarios/results/run_store.hpp"
+#include "study/machine/version_text.hpp"
 
 namespace {
 

@@ -10,12 +10,10 @@
 #include <set>
 
 #include "apps/fedbits/commands.hpp"
-#include "apps/fedbits/numbers.hpp"
-#include "apps/fedbits/output_file.hpp"
-#include "apps/fedbits/plan_json.hpp"
 #include "apps/fedbits/plugin_option.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "apps/fedbits/split_text.hpp"
+#include "apps/fedbits/store_notes.hpp"
 #include "apps/fedbits/terminal.hpp"
 #include "fl_core/config/error.hpp"
 #include "scenarios/experiment/compressed_input.hpp"
@@ -24,6 +22,9 @@
 #include "scenarios/results/end_point.hpp"
 #include "scenarios/sweep/study_plan.hpp"
 #include "scenarios/sweep/tuning.hpp"
+#include "study/output/numbers.hpp"
+#include "study/output/output_file.hpp"
+#include "study/planning/plan_json.hpp"
 
 namespace fl {
 

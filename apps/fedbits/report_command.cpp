@@ -5,16 +5,18 @@
 #include <iostream>
 
 #include "apps/fedbits/commands.hpp"
-#include "apps/fedbits/damaged_runs.hpp"
-#include "apps/fedbits/output_file.hpp"
-#include "apps/fedbits/planned_options.hpp"
+#include "apps/fedbits/contrast_option.hpp"
 #include "apps/fedbits/report_latex.hpp"
 #include "apps/fedbits/report_text.hpp"
 #include "apps/fedbits/run_support.hpp"
+#include "apps/fedbits/store_notes.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/options.hpp"
 #include "scenarios/analysis/study_setup.hpp"
 #include "scenarios/report/report.hpp"
+#include "study/output/output_file.hpp"
+#include "study/results/damaged_runs.hpp"
+#include "study/results/planned_options.hpp"
 
 namespace fl {
 namespace {

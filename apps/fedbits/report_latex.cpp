@@ -6,9 +6,9 @@
 #include <ostream>
 #include <vector>
 
-#include "apps/fedbits/numbers.hpp"
 #include "scenarios/analysis/equal_bits.hpp"
 #include "scenarios/analysis/study_setup.hpp"
+#include "study/output/numbers.hpp"
 
 namespace fl {
 namespace {

@@ -6,11 +6,11 @@
 #include <ostream>
 
 #include "apps/fedbits/contrast_text.hpp"
-#include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/terminal.hpp"
 #include "scenarios/analysis/equal_bits.hpp"
 #include "scenarios/analysis/level_sentences.hpp"
 #include "scenarios/analysis/study_setup.hpp"
+#include "study/output/numbers.hpp"
 
 namespace fl {
 namespace {

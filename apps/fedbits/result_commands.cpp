@@ -5,16 +5,18 @@
 #include <optional>
 
 #include "apps/fedbits/commands.hpp"
-#include "apps/fedbits/damaged_runs.hpp"
+#include "apps/fedbits/contrast_option.hpp"
 #include "apps/fedbits/explain.hpp"
-#include "apps/fedbits/export.hpp"
-#include "apps/fedbits/export_contrasts.hpp"
-#include "apps/fedbits/output_file.hpp"
-#include "apps/fedbits/planned_options.hpp"
 #include "apps/fedbits/plugin_option.hpp"
 #include "apps/fedbits/run_support.hpp"
+#include "apps/fedbits/store_notes.hpp"
 #include "fl_core/config/error.hpp"
 #include "scenarios/plugins/plugins.hpp"
+#include "study/output/output_file.hpp"
+#include "study/results/damaged_runs.hpp"
+#include "study/results/export.hpp"
+#include "study/results/export_contrasts.hpp"
+#include "study/results/planned_options.hpp"
 
 namespace fl {
 

@@ -10,14 +10,11 @@
 #include <set>
 #include <utility>
 
-#include "apps/fedbits/cells_ahead.hpp"
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/comparison.hpp"
-#include "apps/fedbits/damaged_runs.hpp"
 #include "apps/fedbits/json_log.hpp"
-#include "apps/fedbits/machine.hpp"
-#include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/run_support.hpp"
+#include "apps/fedbits/store_notes.hpp"
 #include "apps/fedbits/studies.hpp"
 #include "apps/fedbits/study_watch.hpp"
 #include "apps/fedbits/terminal.hpp"
@@ -31,6 +28,10 @@
 #include "scenarios/plugins/plugins.hpp"
 #include "scenarios/results/run_store.hpp"
 #include "scenarios/sweep/cell_runner.hpp"
+#include "study/driver/cells_ahead.hpp"
+#include "study/machine/machine.hpp"
+#include "study/output/numbers.hpp"
+#include "study/results/damaged_runs.hpp"
 
 namespace fl {
 

@@ -14,6 +14,8 @@
 #include "scenarios/file/sweep.hpp"
 #include "scenarios/results/run_store.hpp"
 #include "scenarios/sweep/sweep_runner.hpp"
+#include "study/machine/machine_share.hpp"
+#include "study/results/store_folders.hpp"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): a library's
 class App;
@@ -74,42 +76,12 @@ void add_study_options(CLI::App& command, StudyArguments& arguments);
 // repeated, which gives the same bytes.
 [[nodiscard]] bool has_everything(const RunStore& store, const std::string& run, const ModelOutput& models);
 
-// Results of a scenario called NAME are stored in fedbits-out/NAME unless --out is given. Scenarios with the same name share a store.
-inline constexpr const char* kResultsFolder = "fedbits-out";
-// Returns that folder. Characters other than letters, digits, dots, dashes and underscores become dashes.
-[[nodiscard]] std::filesystem::path default_folder(const std::vector<Cell>& cells);
-// Returns the folders of kResultsFolder, itself included, that hold a store; sorted.
-[[nodiscard]] std::vector<std::filesystem::path> stores_here();
-// Returns `asked`, or the only existing store. Throws ConfigError, which lists the existing stores, if there is none or more than one, or
-// if `asked` is a folder of stores.
-[[nodiscard]] std::filesystem::path store_named(const std::string& command, const std::string& asked);
-
-[[nodiscard]] std::filesystem::path checkpoint_folder(const std::string& out);
 // Returns the folder for paged state: the folder that the user chose, or the checkpoint folder.
 [[nodiscard]] std::filesystem::path pages_folder(const StudyArguments& arguments, const std::filesystem::path& checkpoints);
 
-// Adds the option --state-memory, and parses its value; "" = no bound. paging_of throws ConfigError.
+// Adds the option --state-memory, whose value paging_of() reads.
 void add_state_memory_option(CLI::App& command, std::string& memory);
-[[nodiscard]] StatePaging paging_of(const std::string& memory, const std::string& folder);
 
-// Throws ConfigError if some of the cells' runs have begun, because starting them again would lose their checkpoints.
-void refuse_begun_runs(const RunStore& store, const std::vector<Cell>& cells, const std::string& out);
-// Throws ConfigError if finished runs of this scenario's name were made under another analysis plan than that of `cells`.
-void refuse_other_plan(const RunStore& store, const std::vector<Cell>& cells);
-
-[[nodiscard]] std::filesystem::path tuning_folder(const std::string& out);
-
-// Returns the number of parallel runs. If `asked` is 0, returns as many as the cores allow with `threads` threads each.
-[[nodiscard]] int jobs_for(int asked, int threads);
-
-// The share of this machine that a study's runs may use.
-struct MachineShare {
-  int jobs = 1, threads = 1;
-  Workers workers = Workers::processes;
-  std::uint64_t memory_bytes = 0;  // for all runs; 0 = no limit
-  MemoryLimit data_memory = {};    // for one data set
-  StatePaging paging{};            // of each run
-};
 // Tunes the cells, with the tuning runs stored in OUT/tuning, and reports its progress and the found values on stderr and to `watch`. With
 // workers that are processes, call it before starting any thread.
 void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, const MachineShare& share, bool quiet,

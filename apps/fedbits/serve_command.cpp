@@ -9,9 +9,6 @@
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/emulate_option.hpp"
 #include "apps/fedbits/event_log.hpp"
-#include "apps/fedbits/machine.hpp"
-#include "apps/fedbits/memory.hpp"
-#include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/open_files.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "apps/fedbits/serve_watch.hpp"
@@ -30,19 +27,22 @@
 #include "scenarios/plugins/plugins.hpp"
 #include "scenarios/results/run_store.hpp"
 #include "scenarios/sweep/cell_runner.hpp"
+#include "study/machine/machine.hpp"
+#include "study/machine/memory.hpp"
+#include "study/output/numbers.hpp"
 
 namespace fl {
 
 namespace {
 
 // The data that the server reads: a folder of data sets, or a file without training rows.
-struct DataArguments {
+struct ServedDataArguments {
   std::string folder, server_file;
 };
 
 struct ServeArguments {
   std::string file, listen = "127.0.0.1:0", certs, out, emulate;
-  DataArguments data;
+  ServedDataArguments data;
   std::vector<std::string> settings, plugins;
   CheckpointArguments checkpoints;
   int threads = 0;

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/fedbits/export.hpp"
-#include "apps/fedbits/numbers.hpp"
 #include "fl_core/state/checksum.hpp"
+#include "study/output/numbers.hpp"
+#include "study/results/export.hpp"
 
 namespace fl {
 namespace {

@@ -6,11 +6,11 @@
 #include <optional>
 
 #include "apps/fedbits/commands.hpp"
-#include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/plugin_option.hpp"
-#include "apps/fedbits/suggestion.hpp"
 #include "scenarios/analysis/equivalent_threshold.hpp"
 #include "scenarios/plugins/plugins.hpp"
+#include "study/output/numbers.hpp"
+#include "study/planning/suggestion.hpp"
 
 namespace fl {
 namespace {
@@ -118,7 +118,7 @@ class Answer {
 
 int print_suggestion(const SuggestArguments& arguments) {
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
-  Answer(suggest(arguments)).print();
+  Answer(suggest(arguments, [] { return caught_signal() == 0; })).print();
   return 0;
 }
 

@@ -13,14 +13,10 @@
 
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/comparison.hpp"
-#include "apps/fedbits/damaged_runs.hpp"
-#include "apps/fedbits/folder_lock.hpp"
 #include "apps/fedbits/json_log.hpp"
 #include "apps/fedbits/live_table.hpp"
-#include "apps/fedbits/machine.hpp"
-#include "apps/fedbits/memory.hpp"
-#include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/run_support.hpp"
+#include "apps/fedbits/store_notes.hpp"
 #include "apps/fedbits/studies.hpp"
 #include "apps/fedbits/study_watch.hpp"
 #include "fl_core/config/error.hpp"
@@ -30,6 +26,11 @@
 #include "scenarios/plugins/plugins.hpp"
 #include "scenarios/sweep/sweep_runner.hpp"
 #include "scenarios/sweep/tuning.hpp"
+#include "study/machine/folder_lock.hpp"
+#include "study/machine/machine.hpp"
+#include "study/machine/memory.hpp"
+#include "study/output/numbers.hpp"
+#include "study/results/damaged_runs.hpp"
 
 namespace fl {
 

@@ -11,9 +11,9 @@
 #include <limits>
 #include <ostream>
 
-#include "apps/fedbits/numbers.hpp"
 #include "fl_core/config/printable.hpp"
 #include "scenarios/results/broken_contracts.hpp"
+#include "study/output/numbers.hpp"
 
 namespace fl {
 namespace {

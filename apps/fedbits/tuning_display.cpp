@@ -3,8 +3,8 @@
 #include <cmath>
 #include <iostream>
 
-#include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/run_support.hpp"
+#include "study/output/numbers.hpp"
 
 namespace fl {
 

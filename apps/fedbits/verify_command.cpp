@@ -5,8 +5,8 @@
 #include <iostream>
 
 #include "apps/fedbits/commands.hpp"
-#include "apps/fedbits/verify.hpp"
 #include "fl_core/config/error.hpp"
+#include "study/results/verify.hpp"
 
 namespace fl {
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "apps/fedbits/memory.hpp"
 #include "compressors/codec/finite.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/ops/message_sums.hpp"
 #include "python/src/require_finite.hpp"
 #include "scenarios/experiment/part_checks.hpp"
+#include "study/machine/memory.hpp"
 
 namespace fl::python {
 

@@ -14,7 +14,6 @@
 #include <string>
 #include <vector>
 
-#include "apps/fedbits/version_text.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/state/checksum.hpp"
@@ -28,6 +27,7 @@
 #include "python/src/simulator.hpp"
 #include "python/src/store.hpp"
 #include "python/src/values.hpp"
+#include "study/machine/version_text.hpp"
 
 using namespace nanobind::literals;
 

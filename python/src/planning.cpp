@@ -10,9 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "apps/fedbits/checked_parts.hpp"
-#include "apps/fedbits/plan_json.hpp"
-#include "apps/fedbits/suggestion.hpp"
 #include "checks/check.hpp"
 #include "fl_core/config/default_options.hpp"
 #include "fl_core/config/error.hpp"
@@ -21,6 +18,9 @@
 #include "python/src/interrupt.hpp"
 #include "python/src/study_options.hpp"
 #include "scenarios/plugins/part_settings.hpp"
+#include "study/planning/checked_parts.hpp"
+#include "study/planning/plan_json.hpp"
+#include "study/planning/suggestion.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -96,7 +96,8 @@ auto unless_stopped(bool on_main_thread, const Work& work) {
 // Returns the numbers of `fedbits suggest` by their names.
 nb::dict suggest_numbers(const nb::dict& options, bool on_main_thread) {
   SuggestArguments arguments = suggest_arguments(options);
-  const Suggestion found = unless_stopped(on_main_thread, [&] { return suggest(std::move(arguments)); });
+  const Suggestion found =
+      unless_stopped(on_main_thread, [&] { return suggest(std::move(arguments), [] { return caught_signal() == 0; }); });
   const SuggestArguments& asked = found.asked;
   nb::dict numbers;
   if (asked.d) numbers["d"] = *asked.d;

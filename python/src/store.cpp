@@ -13,8 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "apps/fedbits/export.hpp"
-#include "apps/fedbits/planned_options.hpp"
 #include "fl_core/config/error.hpp"
 #include "python/src/calls.hpp"
 #include "python/src/study_options.hpp"
@@ -22,6 +20,8 @@
 #include "scenarios/file/results_version.hpp"
 #include "scenarios/report/report.hpp"
 #include "scenarios/results/run_store.hpp"
+#include "study/results/export.hpp"
+#include "study/results/planned_options.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -1,5 +1,5 @@
 // Tests of `fedbits run` with several small cells at a time: order, failures and stops of the cells, and the command's output.
-#include "apps/fedbits/cells_ahead.hpp"
+#include "study/driver/cells_ahead.hpp"
 
 #include <gmock/gmock.h>
 

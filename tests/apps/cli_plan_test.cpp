@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "apps/fedbits/numbers.hpp"
 #include "scenarios/results/run_store.hpp"
+#include "study/output/numbers.hpp"
 #include "tests/support/binary.hpp"
 #include "tests/support/sanitized.hpp"
 

@@ -5,12 +5,12 @@
 #include <set>
 #include <sstream>
 
-#include "apps/fedbits/damaged_runs.hpp"
-#include "apps/fedbits/export.hpp"
-#include "apps/fedbits/verify.hpp"
 #include "fl_core/config/error.hpp"
 #include "scenarios/analysis/study.hpp"
 #include "scenarios/results/sqlite.hpp"
+#include "study/results/damaged_runs.hpp"
+#include "study/results/export.hpp"
+#include "study/results/verify.hpp"
 #include "tests/support/flip_bytes.hpp"
 #include "tests/support/study.hpp"
 

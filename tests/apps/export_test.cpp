@@ -1,4 +1,4 @@
-#include "apps/fedbits/export.hpp"
+#include "study/results/export.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mount.h>

@@ -1,4 +1,4 @@
-#include "apps/fedbits/numbers.hpp"
+#include "study/output/numbers.hpp"
 
 #include <gtest/gtest.h>
 

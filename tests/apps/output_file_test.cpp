@@ -1,5 +1,5 @@
 // Tests files that are written under a temporary name and then renamed: an interrupted write leaves nothing behind.
-#include "apps/fedbits/output_file.hpp"
+#include "study/output/output_file.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "apps/fedbits/export.hpp"
-#include "apps/fedbits/export_contrasts.hpp"
 #include "scenarios/file/measure_set.hpp"
+#include "study/results/export.hpp"
+#include "study/results/export_contrasts.hpp"
 #include "tests/support/study.hpp"
 
 namespace fl {

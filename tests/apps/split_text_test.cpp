@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "apps/fedbits/numbers.hpp"
+#include "study/output/numbers.hpp"
 
 namespace fl {
 namespace {

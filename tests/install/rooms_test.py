@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files of fl_core/ and scenarios/ include their own room and those above it in the table of the folder's README.
+"""Files of fl_core/, scenarios/ and study/ include their own room and those above it in the table of the folder's README.
 
 usage: rooms_test.py SOURCE_FOLDER
 """
@@ -37,7 +37,7 @@ def problems_of(source, name):
 
 def main():
     source = pathlib.Path(sys.argv[1])
-    problems = problems_of(source, "fl_core") + problems_of(source, "scenarios")
+    problems = [problem for name in ("fl_core", "scenarios", "study") for problem in problems_of(source, name)]
     print("\n".join(problems) or "every file includes its own room and those above it")
     return 1 if problems else 0
 

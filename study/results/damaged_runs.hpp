@@ -1,0 +1,18 @@
+// Damaged runs of a store: they are left out of all computations and outputs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scenarios/results/run_store.hpp"
+
+namespace fl {
+
+// Returns the summaries of the runs that are whole and not in `damaged`. Adds newly found damaged runs to `damaged`.
+[[nodiscard]] FL_API std::vector<RunRecord> list_whole(const RunStore& store, std::vector<DamagedRun>& damaged);
+// Returns the rounds of a run. If they are damaged, returns nothing and adds the run to `damaged`.
+[[nodiscard]] FL_API std::optional<std::vector<RoundRow>> whole_rows(const RunStore& store, const std::string& run,
+                                                                     std::vector<DamagedRun>& damaged);
+
+}  // namespace fl
