@@ -18,6 +18,7 @@
 #include "fl_core/config/stopping.hpp"
 #include "scenarios/results/run_store.hpp"
 #include "study/machine/version_text.hpp"
+#include "study/output/output_file.hpp"
 
 namespace {
 
@@ -90,6 +91,7 @@ void open_standard_streams() {
 int main(int argc, char** argv) {
   open_standard_streams();
   fl::make_output_printable();
+  fl::remove_unfinished_files_on_signals();
   CLI::App app{"fedbits simulates federated learning and counts every bit."};
   app.require_subcommand(1);
   app.set_version_flag("--version", fl::version_text());

@@ -50,9 +50,6 @@ void remember(const fs::path& path) {
     std::strcpy(slot, path.c_str());
     break;
   }
-  clean_up_on(SIGINT);
-  clean_up_on(SIGTERM);
-  clean_up_on(SIGHUP);
 }
 
 void forget(const fs::path& path) {
@@ -61,6 +58,10 @@ void forget(const fs::path& path) {
 }
 
 }  // namespace
+
+void remove_unfinished_files_on_signals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) clean_up_on(signal);
+}
 
 OutputFile::OutputFile(const fs::path& path) : asked_(path), target_(path) {
   std::error_code ignored;

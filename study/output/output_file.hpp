@@ -31,4 +31,8 @@ class FL_API OutputFile {
   bool direct_ = false, renamed_ = false;
 };
 
+// Lets SIGINT, SIGTERM and SIGHUP remove the temporary files of this process before they end it; a signal that is caught or ignored already
+// stays as it is. For programs: a library must not do so on its own.
+FL_API void remove_unfinished_files_on_signals();
+
 }  // namespace fl

@@ -30,6 +30,7 @@ TEST_F(OutputFileTest, ASignalTakesItsTemporaryFilesAway) {
     const pid_t child = ::fork();
     if (child == 0) {
       ::signal(signal, SIG_DFL);
+      remove_unfinished_files_on_signals();
       OutputFile one(folder_ / "one.csv"), two(folder_ / "two.csv");
       ::raise(signal);
       ::_exit(0);
@@ -38,6 +39,15 @@ TEST_F(OutputFileTest, ASignalTakesItsTemporaryFilesAway) {
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal) << status;
     EXPECT_EQ(files(), 0u);
+  }
+}
+
+TEST_F(OutputFileTest, AloneItCatchesNoSignal) {
+  const OutputFile file(folder_ / "one.csv");
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction now {};
+    ASSERT_EQ(::sigaction(signal, nullptr, &now), 0);
+    EXPECT_TRUE(now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN) << signal;
   }
 }
 
