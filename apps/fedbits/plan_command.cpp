@@ -283,8 +283,7 @@ int plan(const PlanArguments& arguments) {
   settings.paging = paging_of(arguments.state_memory, "");
   const DataCatalog catalog(arguments.data);
   SweepRunner runner(read_cells(arguments.file, arguments.settings, &catalog), catalog, settings);
-  const StudyPlan plan =
-      plan_study(runner, {.workers = jobs, .seconds = arguments.seconds, .most = arguments.most, .signal = caught_signal});
+  const StudyPlan plan = plan_study(runner, {.workers = jobs, .seconds = arguments.seconds, .most = arguments.most, .stop = stop_token()});
   if (caught_signal() != 0) return exit_code_of(caught_signal());
   const std::vector<Cell>& cells = runner.cells();
   const Table table = table_of(cells, plan);

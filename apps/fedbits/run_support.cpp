@@ -31,12 +31,17 @@ namespace fl {
 
 namespace {
 volatile std::sig_atomic_t g_signal = 0, g_is_silent = 0;
+// The request that signals make. It exists before their handlers do.
+StopRequest& stop_of_signals() {
+  static StopRequest one;
+  return one;
+}
 void on_signal(int signal) {
   constexpr std::string_view kStopping = "\nfedbits: stopping; the same signal again stops at once\n";
   const int reason = errno;
   if (g_signal == 0 && g_is_silent == 0) static_cast<void>(!::write(STDERR_FILENO, kStopping.data(), kStopping.size()));
   errno = reason;
-  g_signal = signal;
+  ask_to_stop(signal);
   std::signal(signal, SIG_DFL);
 }
 void tell_of_preparation(const std::string& text) {
@@ -46,12 +51,20 @@ void tell_of_preparation(const std::string& text) {
 
 void catch_signals(bool quiet) {
   g_is_silent = quiet ? 1 : 0;
+  static_cast<void>(stop_of_signals());
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGXCPU}) std::signal(signal, on_signal);
   if (std::signal(SIGHUP, on_signal) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
   set_stop_source({.is_asked = [] { return g_signal != 0; }, .tell = tell_of_preparation});
 }
 int caught_signal() { return g_signal; }
-void ask_to_stop(int signal) { g_signal = signal; }
+StopToken stop_token() { return stop_of_signals().token(); }
+void ask_to_stop(int signal) {
+  g_signal = signal;
+  if (signal != 0)
+    stop_of_signals().ask();
+  else
+    stop_of_signals().take_back();
+}
 int exit_code_of(int signal) { return 128 + signal; }
 
 namespace {
@@ -188,7 +201,7 @@ void tune(std::vector<Cell>& cells, const std::string& out, const std::string& d
                         .store = tuning_folder(out),
                         .paging = share.paging,
                         .note = {},
-                        .signal = caught_signal,
+                        .stop = stop_token(),
                         .observer = &display};
   if (!quiet) machine.note = [&display](const std::string& line) { display.note(line); };
   for (const TunedOption& tuned : tune_cells(cells, DataCatalog(data, share.data_memory), machine)) {

@@ -9,6 +9,7 @@
 
 #include "apps/fedbits/study_watch.hpp"
 #include "apps/fedbits/terminal.hpp"
+#include "fl_core/config/stop_token.hpp"
 #include "fl_core/state/state_pager.hpp"
 #include "scenarios/experiment/model_file.hpp"
 #include "scenarios/file/sweep.hpp"
@@ -29,6 +30,8 @@ namespace fl {
 void catch_signals(bool quiet);
 // Returns the signal that asked to stop, 0 = none.
 [[nodiscard]] int caught_signal();
+// Returns the token of the request that signals make.
+[[nodiscard]] StopToken stop_token();
 // Asks to stop as this signal would; 0 takes the request back. May be called by a handler of signals.
 void ask_to_stop(int signal);
 // Returns 128 plus the signal: 129, 130, 138, 143 or 152.

@@ -156,7 +156,7 @@ class Display {
             .progress = [this](std::size_t cell, const RunProgress& at) { update(cell, at); },
             .ended = [this](std::size_t cell, const RunRecord& record) { end(cell, record); },
             .tick = [this] { tick(); },
-            .signal = caught_signal,
+            .stop = stop_token(),
             .describe = [this](std::size_t cell, RunRecord& record) { describe(cell, record); }};
   }
 

@@ -36,7 +36,7 @@ SweepEvents TuningDisplay::begin(const std::string& purpose, const std::vector<C
                 table_->tick();
                 watch_.tick();
               },
-          .signal = {},
+          .stop = {},
           .describe = {}};
 }
 

@@ -46,7 +46,7 @@ std::string plan(const nb::dict& options, bool on_main_thread) {
     const StopsAtInterrupt stops(on_main_thread);
     const WithoutLock released;
     settings.workers = planned.workers = jobs_for(asked_jobs, settings.threads);
-    planned.signal = caught_signal;
+    planned.stop = stop_token();
     settings.paging = paging_of(arguments.state_memory, "");
     const DataCatalog catalog(arguments.data);
     SweepRunner runner(cells_of(arguments, &catalog), catalog, settings);

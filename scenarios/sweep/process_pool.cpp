@@ -216,8 +216,8 @@ void ProcessPool::run(std::span<const std::size_t> tasks, const PoolEvents& even
   std::chrono::steady_clock::time_point asked;
   std::vector<Ended> ended;
   for (;;) {
-    const int signal = events.signal ? events.signal() : 0;
-    if (signal != 0 && !passed_on) {
+    const bool stops = events.stop.is_asked();
+    if (stops && !passed_on) {
       signal_all(SIGTERM);
       passed_on = true;
       asked = std::chrono::steady_clock::now();
@@ -225,7 +225,7 @@ void ProcessPool::run(std::span<const std::size_t> tasks, const PoolEvents& even
     if (passed_on && std::chrono::steady_clock::now() - asked > grace_) signal_all(SIGKILL);
     std::vector<const Worker*> begun;
     for (Worker& worker : workers_) {
-      if (worker.busy || signal != 0 || left.empty()) continue;
+      if (worker.busy || stops || left.empty()) continue;
       give(worker, left.front());
       left.pop_front();
       begun.push_back(&worker);
@@ -238,7 +238,7 @@ void ProcessPool::run(std::span<const std::size_t> tasks, const PoolEvents& even
     ended.clear();
     for (const Worker* worker : begun)
       if (events.started) events.started(worker->task, worker->number);
-    if (!listen(events, ended) && (signal != 0 || left.empty())) return;
+    if (!listen(events, ended) && (stops || left.empty())) return;
     if (events.tick) events.tick();
   }
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fl_core/config/device.hpp"
+#include "fl_core/config/stop_token.hpp"
 
 namespace fl {
 
@@ -27,7 +28,7 @@ struct FL_API PoolEvents {
   std::function<void(std::size_t task, std::string result)> finished;
   std::function<void(std::size_t task, const std::string& reason)> failed;  // the task threw, or its worker died
   std::function<void()> tick;                                               // called at least ten times a second
-  std::function<int()> signal;                                              // returns the signal that asks to stop, 0 = none
+  StopToken stop{};                                                         // asks to stop
 };
 
 class FL_API ProcessPool {
@@ -47,7 +48,7 @@ class FL_API ProcessPool {
   // another worker takes the next one. Ctrl-C on the terminal reaches only the parent, which passes it on.
   [[nodiscard]] static bool asked_to_stop();
 
-  // Runs each task once, in this order as workers become free. A signal that asks to stop is passed on to the workers, which may finish
+  // Runs each task once, in this order as workers become free. A request to stop is passed on to the workers, which may finish
   // their current tasks; no new task starts. Throws Error if a process cannot be created.
   void run(std::span<const std::size_t> tasks, const PoolEvents& events);
 

@@ -197,7 +197,7 @@ StudyPlan plan_study(SweepRunner& runner, const PlanSettings& settings) {
   plan.facts = runner.facts();
   plan.start_s = checking.seconds() * static_cast<double>(plan.combinations.size()) / static_cast<double>(chosen.size());
 
-  const std::vector<Trial> trials = runner.try_out(cells, seconds_for_each(settings, cells.size()), settings.signal);
+  const std::vector<Trial> trials = runner.try_out(cells, seconds_for_each(settings, cells.size()), settings.stop);
   auto next = trials.begin();
   for (const std::size_t c : chosen) {
     const auto end = next + static_cast<std::ptrdiff_t>(seeds_to_try(plan.combinations[c], runner.cells()));

@@ -45,7 +45,7 @@ struct PlanSettings {
   int workers = 1;
   double seconds = 0;      // for each combination; 0 = automatic: 0.2, or less if there are many combinations
   std::size_t most = 400;  // maximum number of tried combinations
-  std::function<int()> signal;
+  StopToken stop{};
 };
 
 // Predicts the cost of a study. Throws ConfigError for errors in the combinations that are tried.

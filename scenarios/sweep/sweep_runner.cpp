@@ -245,12 +245,12 @@ Trial SweepRunner::try_with(CellRunner& runner, std::size_t number, double secon
   return {.calibration = found, .start_bytes = start_bytes_, .peak_bytes = peak_bytes()};
 }
 
-std::vector<Trial> SweepRunner::try_out(const std::vector<std::size_t>& cells, double seconds, const std::function<int()>& signal) {
+std::vector<Trial> SweepRunner::try_out(const std::vector<std::size_t>& cells, double seconds, const StopToken& stop) {
   if (settings_.device != Device::cpu)
     throw Error("cells are tried in processes of their own, which cannot share a GPU: try them on the CPU");
   ::malloc_trim(0);  // as in run()
   const bool in_threads = is_threaded();
-  const auto goes_on = [&signal, in_threads] { return in_threads ? !signal || signal() == 0 : !ProcessPool::asked_to_stop(); };
+  const auto goes_on = [&stop, in_threads] { return in_threads ? !stop.is_asked() : !ProcessPool::asked_to_stop(); };
   const auto tell = [&](CellRunner& runner, std::size_t task) {
     const Trial trial = try_with(runner, cells[task], seconds, goes_on);
     const Told told{trial.calibration, trial.start_bytes, trial.peak_bytes};
@@ -259,7 +259,7 @@ std::vector<Trial> SweepRunner::try_out(const std::vector<std::size_t>& cells, d
   const int workers = std::min(settings_.workers, static_cast<int>(cells.size()));
   std::vector<Trial> trials(cells.size());
   PoolEvents events;
-  events.signal = signal;
+  events.stop = stop;
   events.finished = [&](std::size_t task, const std::string& text) {
     Told told;
     std::memcpy(&told, text.data(), sizeof told);
@@ -380,7 +380,7 @@ void SweepRunner::run(const std::vector<std::size_t>& pending, RunStore& store, 
   of_cells.finished = [&](std::size_t cell, const std::string& bytes) { keep(cell, unpack(bytes)); };
   of_cells.failed = [&](std::size_t cell, const std::string& reason) { keep(cell, {failed_record(cells_[cell], reason), {}}); };
   of_cells.tick = events.tick;
-  of_cells.signal = events.signal;
+  of_cells.stop = events.stop;
   if (is_threaded())
     run_in_threads(pending, of_cells);
   else

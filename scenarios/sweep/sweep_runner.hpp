@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "fl_core/config/stop_token.hpp"
 #include "scenarios/results/run_store.hpp"
 #include "scenarios/sweep/cell_runner.hpp"
 #include "scenarios/sweep/process_pool.hpp"
@@ -57,7 +58,7 @@ struct SweepEvents {
   std::function<void(std::size_t cell, const RunProgress&)> progress;
   std::function<void(std::size_t cell, const RunRecord&)> ended;  // called after the run was stored
   std::function<void()> tick;
-  std::function<int()> signal;                                 // returns the signal that asks to stop, 0 = none
+  StopToken stop{};                                            // asks to stop
   std::function<void(std::size_t cell, RunRecord&)> describe;  // adds the machine and the plug-ins to the record
 };
 
@@ -93,9 +94,9 @@ class FL_API SweepRunner {
   // Runs and stores the `pending` cells. Throws NotStoredError if storing fails; the workers are then ended and earlier results stay.
   void run(const std::vector<std::size_t>& pending, RunStore& store, const SweepEvents& events);
 
-  // Starts these cells in workers, on the CPU, and stops each after `seconds`, or after a signal. A trial is empty if a signal arrived
+  // Starts these cells in workers, on the CPU, and stops each after `seconds`, or when `stop` asks. A trial is empty if it was asked
   // before it started. The peak memory of threads is that of the whole process.
-  [[nodiscard]] std::vector<Trial> try_out(const std::vector<std::size_t>& cells, double seconds, const std::function<int()>& signal);
+  [[nodiscard]] std::vector<Trial> try_out(const std::vector<std::size_t>& cells, double seconds, const StopToken& stop);
 
   [[nodiscard]] const std::vector<Cell>& cells() const { return cells_; }
 

@@ -94,7 +94,7 @@ void ThreadCrew::run(std::span<const std::size_t> tasks, const PoolEvents& event
       };
       try {
         mailbox.put({Message::Kind::finished, task, worker, work_(task, worker, report)});
-      } catch (const Stopped&) {  // nobody waits for a result after the signal
+      } catch (const Stopped&) {  // nobody waits for a result after the request to stop
       } catch (const std::exception& error) {
         mailbox.put({Message::Kind::failed, task, worker, error.what()});
       }
@@ -109,7 +109,7 @@ void ThreadCrew::run(std::span<const std::size_t> tasks, const PoolEvents& event
       pass_on(message, events);
     }
     if (events.tick) events.tick();
-    if (events.signal && events.signal() != 0) stopping_ = true;
+    if (events.stop.is_asked()) stopping_ = true;
   }
 }
 

@@ -79,12 +79,12 @@ struct TuningMachine {
   std::filesystem::path store;     // folder of the tuning runs
   StatePaging paging{};            // paging of each run
   std::function<void(const std::string&)> note;
-  std::function<int()> signal;
+  StopToken stop{};
   TuningObserver* observer = nullptr;  // may be null
 };
 
 // Tunes `cells`, sets the found values in them and returns these values. Does nothing if no key is tuned. Throws ConfigError if a reference
-// sends no bits or no value works. If a signal arrives, nothing is set or returned. Workers that are processes are forked: no thread may
+// sends no bits or no value works. If it is asked to stop, nothing is set or returned. Workers that are processes are forked: no thread may
 // exist then.
 FL_API std::vector<TunedOption> tune_cells(std::vector<Cell>& cells, const DataCatalog& catalog, const TuningMachine& machine);
 

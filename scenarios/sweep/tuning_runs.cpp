@@ -75,10 +75,10 @@ void TuningRuns::run(const std::vector<Cell>& runs, std::vector<std::size_t> pen
   const int workers = machine_.memory_bytes > 0 ? runner.fit(machine_.memory_bytes) : machine_.workers;
   SweepEvents events;
   if (machine_.observer != nullptr) events = machine_.observer->begin(purpose_, runner.cells(), pending, workers);
-  events.signal = machine_.signal;
+  events.stop = machine_.stop;
   runner.run(pending, store(), events);
   if (machine_.observer != nullptr) machine_.observer->end();
-  if (machine_.signal && machine_.signal() != 0) throw TuningInterrupted();
+  if (machine_.stop.is_asked()) throw TuningInterrupted();
 }
 
 // Stores runs that cannot start. A value that a part rejects when it sees the problem (a step beyond the limit of its theory) is a bad

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 struct Observed {
   std::map<std::size_t, std::string> results, failures;
   std::vector<std::size_t> started, reports;
-  int signal = 0;
+  StopRequest stop;
 };
 
 PoolEvents events_of(Observed& observed) {
@@ -28,7 +28,7 @@ PoolEvents events_of(Observed& observed) {
   events.progress = [&](std::size_t task, std::string_view) { observed.reports.push_back(task); };
   events.finished = [&](std::size_t task, std::string result) { observed.results[task] = std::move(result); };
   events.failed = [&](std::size_t task, const std::string& reason) { observed.failures[task] = reason; };
-  events.signal = [&] { return observed.signal; };
+  events.stop = observed.stop.token();
   return events;
 }
 
@@ -90,7 +90,7 @@ TEST(ProcessPool, AskedToStopItFinishesWhatItHasBegun) {
   });
   PoolEvents events = events_of(observed);
   events.tick = [&] {
-    if (observed.reports.size() == 2) observed.signal = SIGINT;
+    if (observed.reports.size() == 2) observed.stop.ask();
   };
   pool.run(first(9), events);
   EXPECT_EQ(observed.results, (std::map<std::size_t, std::string>{{0, "stopped 0"}, {1, "stopped 1"}}));
@@ -109,7 +109,7 @@ TEST(ProcessPool, AskedToStopItEndsWorkersThatDoNot) {
       std::chrono::milliseconds(50));
   PoolEvents events = events_of(observed);
   events.tick = [&] {
-    if (observed.reports.size() == 2) observed.signal = SIGTERM;
+    if (observed.reports.size() == 2) observed.stop.ask();
   };
   pool.run(first(9), events);
   EXPECT_EQ(observed.started, first(2));

@@ -75,7 +75,11 @@ TEST(ThreadCrew, ASignalLetsTasksFinishAndBeginsNone) {
   PoolEvents events;
   events.progress = [&](std::size_t, std::string_view text) { reports += text == "at it" ? 1 : 0; };
   events.finished = [&](std::size_t, const std::string& result) { stopped += result == "stopped" ? 1 : 0; };
-  events.signal = [&] { return begun == 2 ? 2 : 0; };
+  StopRequest request;
+  events.stop = request.token();
+  events.tick = [&] {
+    if (begun == 2) request.ask();
+  };
   const std::vector<std::size_t> tasks = first(9);
   crew.run(tasks, events);
   EXPECT_EQ(begun, 2);

@@ -38,7 +38,7 @@ class TuningTest : public testing::Test {
            tune + "[[sweep.axis]]\nkey = 'compressor.up'\nvalues = [" + values + "]\n" + more;
   }
   std::vector<TunedOption> tune(std::vector<Cell>& cells) const {
-    return tune_cells(cells, DataCatalog(""), {.workers = 2, .store = folder_, .note = {}, .signal = {}});
+    return tune_cells(cells, DataCatalog(""), {.workers = 2, .store = folder_, .note = {}, .stop = {}});
   }
   [[nodiscard]] std::vector<TunedOption> tune(const std::string& text) const {
     std::vector<Cell> cells = parse_cells(text, "study.toml");
