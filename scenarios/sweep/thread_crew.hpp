@@ -19,9 +19,9 @@ class FL_API ThreadCrew {
   using Work = std::function<std::string(std::size_t task, int worker, const Report& report)>;
   ThreadCrew(int workers, Work work) : workers_(workers), work_(std::move(work)) {}
 
-  // Returns whether a signal asked to stop. Tasks may finish first.
+  // Returns whether the crew was asked to stop. Tasks may finish first.
   [[nodiscard]] bool asked_to_stop() const { return stopping_.load(); }
-  // Runs each task once, in this order as workers become free. No task starts after a signal. An exception from an event ends the work and
+  // Runs each task once, in this order as workers become free. No task starts after a request to stop. An exception from an event ends the work and
   // is rethrown.
   void run(std::span<const std::size_t> tasks, const PoolEvents& events);
 
