@@ -21,8 +21,8 @@ class FL_API ThreadCrew {
 
   // Returns whether the crew was asked to stop. Tasks may finish first.
   [[nodiscard]] bool asked_to_stop() const { return stopping_.load(); }
-  // Runs each task once, in this order as workers become free. No task starts after a request to stop. An exception from an event ends the work and
-  // is rethrown.
+  // Runs each task once, in this order as workers become free. No task starts after a request to stop. An exception from an event ends the
+  // work and is rethrown.
   void run(std::span<const std::size_t> tasks, const PoolEvents& events);
 
  private:
