@@ -143,20 +143,22 @@ TEST(Presence, LateAnswersAreCountedAndCostThePeerNothing) {
   EXPECT_EQ(run.peer_errors[1], "");
 }
 
+// The others come in round 5, which has its clients. It takes them some rounds to be ready, of which there are enough on a slow machine.
 TEST(Presence, ARunBeginsWithFewerClientsAndTakesTheOthersLater) {
-  const std::string text = test::text_of(method_of("ef21"), "float32");
-  std::atomic<bool> may_join = false, is_joining = false, is_over = false;
+  const std::string text = with_rounds(test::text_of(method_of("ef21"), "float32"), 300);
+  std::atomic<bool> may_join = false, is_joining = false, is_asked = false, is_over = false;
   const auto tells = [&](const Header& header) {
     if (!header.has_open() || header.open().round() < 5) return Fault::none;
     may_join = true;
     while (!is_joining) std::this_thread::sleep_for(1ms);
-    std::this_thread::sleep_for(20ms);
+    if (!is_asked) std::this_thread::sleep_for(20ms);
     return Fault::none;
   };
   const test::PresenceRun run = test::run_with_presence(text, {.min_clients = 4}, {{"0-3", tells}}, {}, [&](std::uint16_t port) {
     while (!may_join) std::this_thread::sleep_for(1ms);
-    const auto joins = [&is_joining](const Header& header) {
+    const auto joins = [&](const Header& header) {
       is_joining = is_joining || header.has_assignment();
+      is_asked = is_asked || header.has_open();
       return Fault::none;
     };
     test::FaultyPeer(port, "4-6", joins, is_over).play();
@@ -164,7 +166,7 @@ TEST(Presence, ARunBeginsWithFewerClientsAndTakesTheOthersLater) {
   ASSERT_EQ(run.error, "");
   EXPECT_EQ(run.result.rows[1].clients, 4U);
   EXPECT_EQ(run.result.rows[5].clients, 4U);
-  EXPECT_EQ(run.result.rows[14].clients, 7U);
+  EXPECT_EQ(run.result.rows.back().clients, 7U);
 }
 
 TEST(Presence, OverSelectionTakesTheFirstMessages) {

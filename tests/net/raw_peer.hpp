@@ -60,7 +60,11 @@ class RawConnection {
 
 class RawPeer : public RawConnection {
  public:
-  explicit RawPeer(std::uint16_t port) { socket_.connect({boost::asio::ip::make_address("127.0.0.1"), port}); }
+  // Small frames leave at once, as those of a real peer do.
+  explicit RawPeer(std::uint16_t port) {
+    socket_.connect({boost::asio::ip::make_address("127.0.0.1"), port});
+    socket_.set_option(boost::asio::ip::tcp::no_delay(true));
+  }
 
   // Returns the first bytes of a frame whose header has these bytes and whose payload has that size and these bytes, whatever they mean.
   static net::Bytes frame_of(const net::Bytes& header, std::uint64_t payload_size, const net::Bytes& payload = {}) {
