@@ -1,8 +1,10 @@
 // Giving up what takes long before the first round of a run: reading data, looking for a minimum, measuring a model for the first time.
 //
 // A run is stopped between two rounds, where it can be continued. Before its first round nothing has to be kept, so that work is given up
-// as soon as the process is asked to stop: every loop in it that may take more than two seconds calls check_for_stop(). After two seconds,
-// and then from time to time, somebody is told what takes so long.
+// as soon as somebody asks: every loop in it that may take more than two seconds calls check_for_stop(). After two seconds, and then from
+// time to time, somebody is told what takes so long.
+//
+// The one who asks is that of the study for which a thread works (StopScope). A thread that works for none asks the program (StopSource).
 #pragma once
 
 #include <atomic>
@@ -12,22 +14,54 @@
 #include <string>
 
 #include "fl_core/config/device.hpp"
+#include "fl_core/config/stop_token.hpp"
 
 namespace fl {
 
-// Reports that work was given up because the process was asked to stop.
+// Reports that work was given up because it was asked to stop.
 class FL_API Stopped : public std::runtime_error {
  public:
   Stopped() : std::runtime_error("stopped before the first round") {}
   using std::runtime_error::runtime_error;
 };
 
-// Callbacks: one says whether this process is asked to stop, the other receives reports of long work. Both are called from any thread.
+// Callbacks of a program: one says whether it is asked to stop, the other receives reports of long work. Both are called from any thread.
 struct StopSource {
   bool (*is_asked)() = nullptr;  // called often; null = never
   void (*tell)(const std::string& text) = nullptr;
 };
 FL_API void set_stop_source(const StopSource& source);
+
+// While it lives, the preparations that this thread begins are given up when its token asks, and their reports come to `tell`, which is
+// called from any thread and may be empty. The program is not asked.
+class FL_API StopScope {
+ public:
+  using Tell = std::function<void(const std::string& text)>;
+  explicit StopScope(StopToken stop, Tell tell = {});
+  ~StopScope();
+  StopScope(const StopScope&) = delete;
+  StopScope& operator=(const StopScope&) = delete;
+
+  // Returns the scope of this thread, or null.
+  [[nodiscard]] static const StopScope* current();
+  // Lets this thread begin preparations in the scope of another one, which outlives this object; null = in none.
+  class FL_API Helper {
+   public:
+    explicit Helper(const StopScope* scope);
+    ~Helper();
+    Helper(const Helper&) = delete;
+    Helper& operator=(const Helper&) = delete;
+
+   private:
+    const StopScope* const before_;
+  };
+
+ private:
+  friend class Preparation;
+  const StopToken stop_;
+  const Tell tell_;
+  const StopScope* const before_;
+};
 
 // While it lives, the work of this thread can be given up. Preparations may be nested: the innermost one is told of.
 class FL_API Preparation {
@@ -60,11 +94,12 @@ class FL_API Preparation {
 
   const std::string what_;
   Preparation* const outer_;
+  const StopScope* const scope_;           // of the outermost one
   Clock::time_point begun_{};              // of the outermost one
   std::atomic<Clock::time_point> next_{};  // of the outermost one: when it is told of next
 };
 
-// Throws Stopped if this thread prepares something and the process is asked to stop.
+// Throws Stopped if this thread prepares something and is asked to stop.
 inline void check_for_stop() {
   if (Preparation::is_running()) Preparation::check({});
 }

@@ -124,6 +124,7 @@ void ProcessPool::start(Worker& worker) {
     std::signal(SIGHUP, SIG_IGN);
     std::signal(SIGUSR1, SIG_IGN);
     for (const int signal : {SIGTERM, SIGXCPU}) std::signal(signal, [](int) { g_stop = 1; });
+    const StopScope::Helper of_the_process(nullptr);
     set_stop_source({.is_asked = &ProcessPool::asked_to_stop});
     if (::getppid() != parent) ::_exit(1);  // the parent died before the line above
     ::close(pair[0]);

@@ -79,7 +79,8 @@ void ThreadCrew::run(std::span<const std::size_t> tasks, const PoolEvents& event
   Mailbox mailbox;
   std::atomic<std::size_t> next{0};
   stopping_ = false;
-  const auto serve = [&](int worker) {
+  const auto serve = [&, scope = StopScope::current()](int worker) {
+    const StopScope::Helper in_scope(scope);
     while (!stopping_) {
       const std::size_t place = next.fetch_add(1);
       if (place >= tasks.size()) break;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fl_core/config/stopping.hpp"
 #include "scenarios/results/measured_row.hpp"
 
 namespace fl {
@@ -17,7 +18,11 @@ CellShare share_of_cells(int threads, std::size_t pending, std::uint64_t largest
 CellsAhead::CellsAhead(std::vector<std::size_t> cells, int workers, Play play)
     : cells_(std::move(cells)), workers_(workers), play_(std::move(play)), tasks_(cells_.size()) {
   for (std::size_t place = 0; place < cells_.size(); ++place) places_[cells_[place]] = place;
-  for (int worker = 0; worker < workers_; ++worker) threads_.emplace_back([this, worker] { work(worker); });
+  for (int worker = 0; worker < workers_; ++worker)
+    threads_.emplace_back([this, worker, scope = StopScope::current()] {
+      const StopScope::Helper in_scope(scope);
+      work(worker);
+    });
 }
 
 CellsAhead::~CellsAhead() {

@@ -96,6 +96,56 @@ TEST_F(Stopping, APieceOfAnyThreadIsGivenUp) {
                Stopped);
 }
 
+// Two studies of one process stop apart, in their threads and in the threads of their pools; the program stops neither.
+TEST_F(Stopping, AScopeIsAskedInThePlaceOfTheProgram) {
+  g_asked = true;
+  StopRequest one, other;
+  const auto is_stopped_in = [](const StopRequest& request) {
+    bool is_stopped = false;
+    std::thread([&] {
+      const StopScope scope(request.token());
+      ThreadPool pool(2);
+      const Preparation preparation("something is prepared");
+      try {
+        pool.parallel_for(64, [](std::uint32_t, const Exec&) { check_for_stop(); });
+      } catch (const Stopped&) {
+        is_stopped = true;
+      }
+    }).join();
+    return is_stopped;
+  };
+  EXPECT_FALSE(is_stopped_in(one));
+  one.ask();
+  EXPECT_TRUE(is_stopped_in(one));
+  EXPECT_FALSE(is_stopped_in(other));
+  const StopScope scope(other.token());
+  std::thread([outer = StopScope::current()] {
+    const Preparation of_the_program("nobody's study");
+    EXPECT_THROW(check_for_stop(), Stopped);
+    const StopScope::Helper helper(outer);
+    EXPECT_THROW(check_for_stop(), Stopped) << "a preparation keeps the scope in which it began";
+  }).join();
+  std::thread([outer = StopScope::current()] {
+    const StopScope::Helper helper(outer);
+    const Preparation of_the_study("a helper's work");
+    EXPECT_NO_THROW(check_for_stop());
+  }).join();
+}
+
+TEST_F(Stopping, AScopeHearsOfItsLongWorkAlone) {
+  StopRequest never;
+  std::vector<std::string> heard;
+  const StopScope scope(never.token(), [&heard](const std::string& text) { heard.push_back(text); });
+  const Preparation preparation("a minimum is looked for");
+  const auto begun = std::chrono::steady_clock::now();
+  while (heard.empty() && std::chrono::steady_clock::now() - begun < std::chrono::seconds(60)) {
+    check_for_stop();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(heard.size(), 1U);
+  EXPECT_TRUE(g_told.empty());
+}
+
 TEST_F(Stopping, LongWorkIsToldOfWithItsInnermostName) {
   const Preparation outer("the run is prepared");
   const Preparation inner("a minimum is looked for");
