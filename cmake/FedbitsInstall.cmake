@@ -1,4 +1,4 @@
-# What `cmake --install` puts where. With FL_SHARED also what plug-ins are built with: the library, the public headers, the CMake package.
+# What `cmake --install` puts where. With FL_SHARED also what plug-ins and programs are built with: the library, the public headers, the CMake package.
 include(CMakePackageConfigHelpers)
 
 file(RELATIVE_PATH libraries /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
@@ -21,7 +21,7 @@ if(NOT FL_SHARED)
 endif()
 
 install(TARGETS fedbits EXPORT fedbits LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-foreach(header ${FL_PUBLIC_HEADERS})
+foreach(header ${FL_PUBLIC_HEADERS} ${FL_PROGRAM_HEADERS})
   get_filename_component(folder ${header} DIRECTORY)
   install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fedbits/${folder})
 endforeach()

@@ -9,6 +9,12 @@ file(GLOB FL_PUBLIC_HEADERS CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DI
   server/participation.hpp server/server_optimizer.hpp
   scenarios/measures/measure.hpp scenarios/partitioners/*.hpp)
 list(SORT FL_PUBLIC_HEADERS)
+# What programs include that run scenarios (study/driver/simulation.hpp), beside some of the above. Plug-ins do not depend on them.
+set(FL_PROGRAM_HEADERS
+  scenarios/experiment/model_file.hpp scenarios/file/scenario_text.hpp
+  scenarios/results/run_progress.hpp scenarios/results/run_record.hpp scenarios/results/run_store.hpp
+  scenarios/sweep/sweep_share.hpp
+  study/driver/simulation.hpp study/driver/study_events.hpp study/driver/study_settings.hpp)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${FL_PUBLIC_HEADERS})
 
 set(hashes "")

@@ -20,6 +20,7 @@
 #include "net/tls_transport.hpp"
 #include "scenarios/plugins/plugins.hpp"
 #include "study/machine/folder_lock.hpp"
+#include "study/machine/machine_share.hpp"
 #include "study/machine/memory.hpp"
 
 namespace fl {

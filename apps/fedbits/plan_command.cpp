@@ -22,6 +22,8 @@
 #include "scenarios/results/end_point.hpp"
 #include "scenarios/sweep/study_plan.hpp"
 #include "scenarios/sweep/tuning.hpp"
+#include "study/driver/study_title.hpp"
+#include "study/machine/machine_share.hpp"
 #include "study/output/numbers.hpp"
 #include "study/output/output_file.hpp"
 #include "study/planning/plan_json.hpp"

@@ -17,6 +17,7 @@
 #include "study/output/output_file.hpp"
 #include "study/results/damaged_runs.hpp"
 #include "study/results/planned_options.hpp"
+#include "study/results/store_folders.hpp"
 
 namespace fl {
 namespace {

@@ -17,6 +17,7 @@
 #include "study/results/export.hpp"
 #include "study/results/export_contrasts.hpp"
 #include "study/results/planned_options.hpp"
+#include "study/results/store_folders.hpp"
 
 namespace fl {
 

@@ -44,10 +44,11 @@ void on_signal(int signal) {
   ask_to_stop(signal);
   std::signal(signal, SIG_DFL);
 }
+}  // namespace
+
 void tell_of_preparation(const std::string& text) {
   if (g_is_silent == 0) std::fprintf(stderr, "fedbits: preparing: %s\n", text.c_str());
 }
-}  // namespace
 
 void catch_signals(bool quiet) {
   g_is_silent = quiet ? 1 : 0;
@@ -87,11 +88,6 @@ void choose_log_level(bool quiet, int verbose) {
   spdlog::set_level(quiet ? spdlog::level::err : verbose > 0 ? spdlog::level::debug : spdlog::level::warn);
 }
 
-std::vector<Cell> cells_of(const StudyArguments& arguments, const DataCatalog* catalog) {
-  return arguments.text ? read_cells(*arguments.text, arguments.settings, catalog)
-                        : read_cells(arguments.file, arguments.settings, catalog);
-}
-
 void add_study_options(CLI::App& command, StudyArguments& arguments) {
   command.add_option("FILE", arguments.file, "scenario file (TOML)")->required();
   command.add_option("--set", arguments.settings, "change a key: --set partition.alpha=0.1 (repeatable)")->allow_extra_args(false);
@@ -121,98 +117,6 @@ void add_study_options(CLI::App& command, StudyArguments& arguments) {
   add_status_option(command, arguments.status);
   command.add_flag("-q,--quiet", arguments.quiet, "print errors only");
   command.add_flag("-v,--verbose", arguments.verbose, "print more: a line for every run, with its hash");
-}
-
-bool has_everything(const RunStore& store, const std::string& run, const ModelOutput& models) {
-  std::error_code ignored;
-  if (!store.has_finished(run)) {
-    if (const std::optional<DamagedRun> damaged = store.damage_of(run))
-      spdlog::warn("{}: {}; it is repeated", store.file().string(), to_string(*damaged));
-    return false;
-  }
-  return (models.folder.empty() || std::filesystem::exists(models.file_of(run), ignored));
-}
-
-std::string title_of(const Cell& cell, std::size_t number, std::size_t count) {
-  std::string title = cell.scenario.name;
-  if (count > 1) title += " " + std::to_string(number) + "/" + std::to_string(count);
-  for (const auto& [_, label] : cell.axis_labels) title += "  " + shown_label(label);
-  return title;
-}
-
-// Returns the labels of the budget's reference that differ from those of a cell; if all cells are references, the first label.
-std::string label_of_budget(const std::vector<Cell>& cells) {
-  std::string text;
-  for (const Cell& cell : cells) {
-    if (cell.budget_labels.empty()) continue;
-    for (std::size_t a = 0; a < cell.axis_labels.size(); ++a)
-      if (cell.axis_labels[a] != cell.budget_labels[a]) text += (text.empty() ? "" : " + ") + shown_label(cell.budget_labels[a].second);
-    if (!text.empty()) return text;
-  }
-  const auto budgeted = std::ranges::find_if(cells, [](const Cell& cell) { return !cell.budget_labels.empty(); });
-  return budgeted == cells.end() ? "" : shown_label(budgeted->budget_labels.front().second);
-}
-
-namespace {
-
-// Returns "12%" or "0.4%".
-std::string percent(double share) { return short_text(100 * share) + "%"; }
-
-// Returns "tuned  compressor.up=hard  local.learning_rate = 0.3  of 5 candidates".
-std::string text_of(const TunedOption& tuned) {
-  std::string line = "tuned";
-  for (const auto& [key, label] : tuned.axis_labels) line += "  " + key + "=" + shown_label(label);
-  line += "  " + tuned.option + " = " + to_string(tuned.value);
-  if (tuned.target_bits > 0)
-    return line + "  sends " + human_bits(tuned.bits) + " for " + human_bits(tuned.target_bits) +
-           (tuned.match.is_matched() ? "" : ", matched within " + percent(std::fabs(tuned.match.deviation)));
-  line += "  of " + std::to_string(tuned.candidates) + " candidates";
-  if (!std::isnan(tuned.target))
-    line += std::isnan(tuned.bits) ? "; does not reach " + short_text(tuned.target)
-                                   : "; reaches " + short_text(tuned.target) + " with " + human_bits(tuned.bits);
-  if (tuned.budget_bits > 0) line += " at " + human_bits(tuned.budget_bits);
-  return line + (tuned.note.empty() || tuned.at_edge ? "" : "; " + tuned.note);
-}
-
-// Returns a warning about a tuned value; "" for no warning.
-std::string warning_of(const TunedOption& tuned) {
-  if (tuned.target_bits > 0)
-    return tuned.match.is_matched() ? "" : "no value of the option sends as many bits; the nearest is kept, and recorded with the runs";
-  if (tuned.at_edge)
-    return "the best value is at the edge of those that were tried" + (tuned.note.empty() ? "" : " (" + tuned.note + ")") +
-           "; another grid may do better";
-  if (tuned.missed > 0)
-    return "the level of the reference was not reached on " + std::to_string(tuned.missed) +
-           " of the tuning seeds, in four times the rounds";
-  if (std::isnan(tuned.target) && tuned.evaluations < kLeastEvaluations)
-    return "its end point is a mean of " + std::to_string(tuned.evaluations) + " evaluations; a smaller evaluate.every gives more";
-  return "";
-}
-
-}  // namespace
-
-void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, const MachineShare& share, bool quiet,
-          StudyWatch& watch) {
-  TuningDisplay display(watch, tuning_folder(out).string(), quiet ? ProgressStyle::silent : stderr_style());
-  TuningMachine machine{.workers = share.jobs,
-                        .kind = share.workers,
-                        .threads = share.threads,
-                        .memory_bytes = share.memory_bytes,
-                        .store = tuning_folder(out),
-                        .paging = share.paging,
-                        .note = {},
-                        .stop = stop_token(),
-                        .observer = &display};
-  if (!quiet) machine.note = [&display](const std::string& line) { display.note(line); };
-  for (const TunedOption& tuned : tune_cells(cells, DataCatalog(data, share.data_memory), machine)) {
-    const std::string line = text_of(tuned);
-    if (!quiet) std::cerr << line << std::endl;
-    if (const std::string warning = warning_of(tuned); !warning.empty()) spdlog::warn("{}: {}", line, warning);
-  }
-}
-
-std::filesystem::path pages_folder(const StudyArguments& arguments, const std::filesystem::path& checkpoints) {
-  return arguments.state_folder.empty() ? checkpoints : std::filesystem::path(arguments.state_folder);
 }
 
 void add_state_memory_option(CLI::App& command, std::string& memory) {

@@ -15,8 +15,7 @@
 #include "scenarios/file/sweep.hpp"
 #include "scenarios/results/run_store.hpp"
 #include "scenarios/sweep/sweep_runner.hpp"
-#include "study/machine/machine_share.hpp"
-#include "study/results/store_folders.hpp"
+#include "study/driver/study_settings.hpp"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): a library's
 class App;
@@ -39,55 +38,24 @@ void ask_to_stop(int signal);
 
 void choose_log_level(bool quiet, int verbose);
 
-// Returns "name 3/12  alpha=0.1  top-1%".
-[[nodiscard]] std::string title_of(const Cell& cell, std::size_t number, std::size_t count);
-
-// Returns the name of the method whose bits are the budget of tuning or of the study; "" without a budget.
-[[nodiscard]] std::string label_of_budget(const std::vector<Cell>& cells);
+// Tells of work that takes long before a first round, on stderr; as a part of catch_signals(), and for a study.
+void tell_of_preparation(const std::string& text);
 
 // Options for writing and using checkpoints.
-struct CheckpointArguments {
-  std::uint64_t rounds = 0;
-  double minutes = 5;
-  bool resume = false, any_build = false;
-};
-
-// The study's use of the machine.
-struct MachineArguments {
-  std::string device = "cpu", state_memory, state_folder;
-  Workers workers = Workers::processes;
-};
+using CheckpointArguments = CheckpointSettings;
 
 // Options of both commands.
-struct StudyArguments : MachineArguments {
-  std::optional<ScenarioText> text{};  // a scenario in the place of the file
-  std::string file, out, data, log_json, status;
-  std::vector<std::string> settings, plugins;
-  ModelOutput models;
-  bool quiet = false, again = false;
-  bool silent = false;  // prints nothing: the watch hears of every run
+struct StudyArguments : StudySettings {
+  StudyArguments() { workers = Workers::processes; }
+  std::string log_json, status;
+  bool quiet = false;
   int verbose = 0;
-  CheckpointArguments checkpoints;
 };
-// Reads the cells of the scenario. With a catalog, data sets and files that are not there are problems.
-[[nodiscard]] std::vector<Cell> cells_of(const StudyArguments& arguments, const DataCatalog* catalog);
 void add_study_options(CLI::App& command, StudyArguments& arguments);
 // Returns whether lines of runs contain their hashes, which requires --verbose.
 [[nodiscard]] inline Hashes hashes_of(const StudyArguments& arguments) { return arguments.verbose > 0 ? Hashes::shown : Hashes::hidden; }
 
-// Returns whether the store holds a run's finished result and, with --save-model, its model file exists. A run without its file is
-// repeated, which gives the same bytes.
-[[nodiscard]] bool has_everything(const RunStore& store, const std::string& run, const ModelOutput& models);
-
-// Returns the folder for paged state: the folder that the user chose, or the checkpoint folder.
-[[nodiscard]] std::filesystem::path pages_folder(const StudyArguments& arguments, const std::filesystem::path& checkpoints);
-
 // Adds the option --state-memory, whose value paging_of() reads.
 void add_state_memory_option(CLI::App& command, std::string& memory);
-
-// Tunes the cells, with the tuning runs stored in OUT/tuning, and reports its progress and the found values on stderr and to `watch`. With
-// workers that are processes, call it before starting any thread.
-void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, const MachineShare& share, bool quiet,
-          StudyWatch& watch);
 
 }  // namespace fl

@@ -30,6 +30,7 @@
 #include "study/machine/machine.hpp"
 #include "study/machine/memory.hpp"
 #include "study/output/numbers.hpp"
+#include "study/results/store_folders.hpp"
 
 namespace fl {
 
@@ -125,7 +126,7 @@ bool serve_cells(const std::vector<Cell>& cells, const ServeArguments& arguments
     const std::string hash = to_hex(cells[i].hash);
     const CheckpointPlan checkpoint = checkpoint_of(hash, room.out, arguments.checkpoints);
     try {
-      const bool is_stored = !arguments.again && has_everything(room.store, hash, {});
+      const bool is_stored = !arguments.again && has_whole(room.store, hash, [](const std::string& text) { spdlog::warn("{}", text); });
       if (is_stored) remove_checkpoint(checkpoint);  // left by a process that was killed before it removed the file
       if (!is_stored) room.watch.begin(cells[i], i + 1, cells.size());
       const RunRecord record = is_stored ? room.store.record(hash) : serve_cell(cells[i], checkpoint, room);

@@ -10,6 +10,7 @@
 #include "apps/fedbits/study_watch.hpp"
 #include "fl_core/state/checksum.hpp"
 #include "net/status_page.hpp"
+#include "study/driver/study_title.hpp"
 
 namespace fl {
 

@@ -3,7 +3,8 @@
 #include <spdlog/spdlog.h>
 
 #include <iostream>
-#include <optional>
+
+#include "study/results/damaged_runs.hpp"
 
 namespace fl {
 
@@ -15,11 +16,7 @@ int tell_damaged(const std::string& store, const std::vector<DamagedRun>& damage
 }
 
 void tell_rescue(const RunStore& store) {
-  const std::optional<Rescue>& rescue = store.rescue();
-  if (!rescue) return;
-  spdlog::warn("{} is damaged ({}): its {} whole runs are kept in a new file, and the damaged one as {}", store.file().string(),
-               rescue->why, rescue->num_whole, rescue->kept.string());
-  for (const DamagedRun& run : rescue->damaged) spdlog::warn("{}", to_string(run));
+  for (const std::string& note : rescue_notes(store)) spdlog::warn("{}", note);
 }
 
 void tell_departures(const PlannedOptions& options) {
@@ -33,10 +30,6 @@ void tell_written(const std::string& what, const std::vector<std::filesystem::pa
     if (!path.native().starts_with("/dev/") && std::filesystem::is_regular_file(path, ignored))
       names += (names.empty() ? "" : " and ") + path.string();
   if (!names.empty()) std::cerr << what << " written to " << names << '\n';
-}
-
-void warn_of_training_on_cpu(const std::vector<std::string>& reasons) {
-  for (const std::string& why : reasons) spdlog::warn("clients train on the CPU, and their vectors are copied to the GPU: {}", why);
 }
 
 }  // namespace fl

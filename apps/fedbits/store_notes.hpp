@@ -19,7 +19,5 @@ void tell_departures(const PlannedOptions& options);
 // Prints "WHAT written to A and B" on stderr, so that standard output contains only the table. Omits empty paths, pipes and everything
 // below /dev, such as /dev/stdout; prints nothing if no path is left.
 void tell_written(const std::string& what, const std::vector<std::filesystem::path>& paths);
-// Logs a warning for each reason why the clients of a study on a GPU train on the CPU (DeviceNeed::trains_on_cpu).
-void warn_of_training_on_cpu(const std::vector<std::string>& reasons);
 
 }  // namespace fl

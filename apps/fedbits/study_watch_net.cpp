@@ -10,6 +10,7 @@
 #include "apps/fedbits/terminal.hpp"
 #include "net/status_process.hpp"
 #include "net/study_status.hpp"
+#include "study/driver/study_title.hpp"
 
 namespace fl {
 

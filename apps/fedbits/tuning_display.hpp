@@ -1,4 +1,4 @@
-// The progress display of tuning: a table for each batch of runs, on the terminal and on the status page.
+// The progress display of tuning: a table for each batch of runs.
 #pragma once
 
 #include <map>
@@ -7,27 +7,30 @@
 #include <vector>
 
 #include "apps/fedbits/live_table.hpp"
-#include "apps/fedbits/study_watch.hpp"
-#include "scenarios/sweep/tuning.hpp"
+#include "scenarios/file/sweep.hpp"
+#include "scenarios/results/run_progress.hpp"
 
 namespace fl {
 
-class TuningDisplay final : public TuningObserver {
+class TuningDisplay {
  public:
-  // `folder` is that of the tuning runs. The watch outlives it.
-  TuningDisplay(StudyWatch& watch, std::string folder, ProgressStyle style) : watch_(watch), folder_(std::move(folder)), style_(style) {}
+  explicit TuningDisplay(ProgressStyle style) : style_(style) {}
 
-  [[nodiscard]] SweepEvents begin(const std::string& purpose, const std::vector<Cell>& runs, const std::vector<std::size_t>& pending,
-                                  int workers) override;
-  void end() override { table_.reset(); }
+  // Begins a batch, whose runs outlive it.
+  void begin(const std::string& purpose, const std::vector<Cell>& runs, std::size_t pending, int workers);
+  [[nodiscard]] bool is_running() const { return table_.has_value(); }
+  void began(std::size_t cell, int worker);
+  void reached(std::size_t cell, const RunProgress& at);
+  void ended(std::size_t cell, bool is_done);
+  void tick() { table_->tick(); }
+  void end() { table_.reset(); }
   // Prints a line above the table.
   void note(const std::string& line);
 
  private:
-  StudyWatch& watch_;
-  std::string folder_;
   ProgressStyle style_;
   std::optional<LiveTable> table_;
+  const std::vector<Cell>* runs_ = nullptr;
   std::map<std::size_t, std::size_t> worker_of_;  // by cell
 };
 

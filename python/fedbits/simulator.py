@@ -168,15 +168,16 @@ def check(*parts: str, only: Sequence[str] = (), **options: Any) -> list[Check]:
 def _play(study: Callable[..., tuple[str, list[str]]], scenario: ScenarioLike, progress: _Listener, settings: dict[str, Any], **options: Any) -> Store:
     given = _options(scenario, settings, **options)
     registration.forget_failures()
+    warned: list[str] = []
     with listener_of(progress) as listener:
         try:
             with python_words(is_dict=is_dict(scenario), arguments=[*options, "progress"]):
-                folder, bad_runs = study(given, listener, _is_interruptible())
+                folder, bad_runs = study(given, listener, warned, _is_interruptible())
             _warn(bad_runs[:_MOST_WARNINGS])
             if len(bad_runs) > _MOST_WARNINGS:
                 _warn([f"{len(bad_runs)} runs failed or diverged; Store.runs has the status of each"])
         finally:
-            _warn(_core.take_warnings())
+            _warn(warned)
     registration.raise_failure()  # what a part that is written in Python has raised; its run is stored as failed
     return Store._of_played(folder, listener.runs)
 

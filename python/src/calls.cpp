@@ -4,14 +4,11 @@
 
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
-
-#include "apps/fedbits/run_support.hpp"
-#include "fl_core/config/stopping.hpp"
 
 namespace fl::python {
 
@@ -21,7 +18,8 @@ constexpr std::chrono::milliseconds kPause(5);
 
 // Changed with Python's lock alone, except in a forked child, which has one thread.
 struct Counts {
-  std::atomic<int> calls{0}, studies{0}, generation{0};
+  std::atomic<int> calls{0}, generation{0};
+  std::set<StopRequest*> studies;
   std::atomic<bool> is_ending{false};
   std::thread::id ends;  // the thread in which the interpreter ends
 };
@@ -29,7 +27,8 @@ Counts g_counts;
 thread_local int g_own_calls = 0;  // of this thread
 
 void forget_calls_of_parent() {
-  g_counts.calls = g_counts.studies = 0;
+  g_counts.calls = 0;
+  g_counts.studies.clear();
   g_counts.is_ending = false;
   ++g_counts.generation;
   g_own_calls = 0;
@@ -42,8 +41,6 @@ bool is_refused() { return g_counts.is_ending && std::this_thread::get_id() != g
   throw nanobind::python_error();
 }
 
-bool is_stop_asked() { return caught_signal() != 0; }
-
 // The last text about long work before a first round. It is written by threads without Python's lock.
 struct Preparing {
   std::mutex mutex;
@@ -51,12 +48,12 @@ struct Preparing {
 };
 Preparing g_preparing;
 
+}  // namespace
+
 void keep_preparation(const std::string& text) {
   const std::lock_guard lock(g_preparing.mutex);
   g_preparing.text = text;
 }
-
-}  // namespace
 
 Call::Call() {
   [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, forget_calls_of_parent);
@@ -72,18 +69,18 @@ Call::~Call() {
   --g_own_calls;
 }
 
-StoppableStudy::StoppableStudy() : generation_(g_counts.generation) {
-  if (g_counts.studies++ == 0) ask_to_stop(0);
+StoppableStudy::StoppableStudy() : generation_(g_counts.generation), scope_(request_.token(), keep_preparation) {
+  g_counts.studies.insert(&request_);
 }
 
 StoppableStudy::~StoppableStudy() {
-  if (generation_ == g_counts.generation && --g_counts.studies == 0) ask_to_stop(0);
+  if (generation_ == g_counts.generation) g_counts.studies.erase(&request_);
 }
 
 void end_calls() {
   g_counts.ends = std::this_thread::get_id();
   g_counts.is_ending = true;
-  if (g_counts.studies > 0) ask_to_stop(SIGINT);
+  for (StopRequest* study : g_counts.studies) study->ask();
   while (g_counts.calls > g_own_calls) {
     {
       const nanobind::gil_scoped_release released;
@@ -104,8 +101,7 @@ std::string take_preparation() {
   return std::exchange(g_preparing.text, {});
 }
 
-void watch_preparations() {
-  set_stop_source({.is_asked = is_stop_asked, .tell = keep_preparation});
+void translate_stops() {
   nanobind::register_exception_translator([](const std::exception_ptr& thrown, void*) {
     try {
       std::rethrow_exception(thrown);

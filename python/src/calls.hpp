@@ -9,6 +9,9 @@
 
 #include <string>
 
+#include "fl_core/config/stop_token.hpp"
+#include "fl_core/config/stopping.hpp"
+
 namespace fl::python {
 
 // Counts a call as long as it exists. It is made and destroyed with Python's lock. In a thread of its own after the end has begun, the
@@ -31,8 +34,8 @@ class WithoutLock {
   nanobind::gil_scoped_release released_;
 };
 
-// Counts a study as long as it exists, which caught_signal() stops. A request to stop reaches all studies of the process that are going on,
-// and is forgotten when the last of them has ended.
+// Counts a study as long as it exists, and lets it be asked to stop: by the end of the interpreter, and by those who have its request. What
+// it prepares before a first round is given up then, and what that work says of itself is kept for take_preparation().
 class StoppableStudy {
  public:
   StoppableStudy();
@@ -40,9 +43,15 @@ class StoppableStudy {
   StoppableStudy(const StoppableStudy&) = delete;
   StoppableStudy& operator=(const StoppableStudy&) = delete;
 
+  [[nodiscard]] StopRequest& request() { return request_; }
+  [[nodiscard]] StopToken token() const { return request_.token(); }
+  [[nodiscard]] bool is_asked() const { return request_.is_asked(); }
+
  private:
   Call call_;
   int generation_ = 0;
+  StopRequest request_;
+  StopScope scope_;
 };
 
 // Refuses further calls of other threads, asks their studies to stop, and waits for their calls. Raises what a handler of signals raises.
@@ -51,9 +60,10 @@ void end_calls();
 // Raises KeyboardInterrupt for a study that was stopped, and SystemExit in a thread that does not outlive the interpreter.
 [[noreturn]] void raise_interrupt();
 
-// Lets a study that is asked to stop give up what it does before its first round, and lets Python see that as raise_interrupt() does. Keeps
-// what such work says of itself for take_preparation().
-void watch_preparations();
+// Lets Python see work that was given up before a first round as raise_interrupt() does.
+void translate_stops();
+// Keeps what the work before a first round says of itself. May be called without Python's lock.
+void keep_preparation(const std::string& text);
 
 // Returns what the work before a first round said of itself since the last call, as "the data are read (2 s)"; "" for nothing. Studies of
 // several threads share one text.

@@ -2,30 +2,40 @@
 #pragma once
 
 #include <csignal>
+#include <utility>
 
-#include "apps/fedbits/run_support.hpp"
 #include "python/src/calls.hpp"
 
 namespace fl::python {
 
-// Lets Ctrl-C ask a study to stop, as on the command line. Python's own handler would only be heard when the study has ended.
-class StopsAtInterrupt {
+// Lets Ctrl-C ask a study of the main thread to stop, as on the command line. Python's own handler would only be heard when the study has
+// ended. Studies of other threads go on.
+class StopsAtInterrupt : public StoppableStudy {
  public:
-  explicit StopsAtInterrupt(bool is_wanted) : is_wanted_(is_wanted) {
+  explicit StopsAtInterrupt(bool on_main_thread) : is_wanted_(on_main_thread) {
     if (!is_wanted_) return;
+    outer_ = std::exchange(asked(), &request());
     struct sigaction action {};
-    action.sa_handler = ask_to_stop;
+    action.sa_handler = [](int) { asked()->ask(); };
     ::sigaction(SIGINT, &action, &before_);
   }
   ~StopsAtInterrupt() {
-    if (is_wanted_) ::sigaction(SIGINT, &before_, nullptr);
+    if (!is_wanted_) return;
+    ::sigaction(SIGINT, &before_, nullptr);
+    asked() = outer_;
   }
   StopsAtInterrupt(const StopsAtInterrupt&) = delete;
   StopsAtInterrupt& operator=(const StopsAtInterrupt&) = delete;
 
  private:
-  StoppableStudy study_;
+  // The request of the main thread's innermost study, which the handler asks.
+  static StopRequest*& asked() {
+    static constinit StopRequest* one = nullptr;
+    return one;
+  }
+
   bool is_wanted_;
+  StopRequest* outer_ = nullptr;
   struct sigaction before_ {};
 };
 

@@ -193,7 +193,7 @@ NB_MODULE(_core, module) {
   nb::exception<Error> error(module, "Error", PyExc_RuntimeError);
   nb::exception<ConfigError>(module, "ConfigError", error);
   nb::exception<Overflow>(module, "MessageOverflow", error);
-  watch_preparations();
+  translate_stops();
   module.attr("version") = FL_VERSION;
   module.attr("build_level") = build_level();
   module.attr("build_compiler") = build_compiler();

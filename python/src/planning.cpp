@@ -18,6 +18,8 @@
 #include "python/src/interrupt.hpp"
 #include "python/src/study_options.hpp"
 #include "scenarios/plugins/part_settings.hpp"
+#include "study/driver/simulation.hpp"
+#include "study/machine/machine_share.hpp"
 #include "study/planning/checked_parts.hpp"
 #include "study/planning/plan_json.hpp"
 #include "study/planning/suggestion.hpp"
@@ -30,7 +32,7 @@ namespace {
 
 // Returns a plan as JSON. Its trials are threads of this process.
 std::string plan(const nb::dict& options, bool on_main_thread) {
-  StudyArguments arguments;
+  StudySettings arguments;
   take_study_options(options, arguments);
   SweepSettings settings;
   settings.kind = Workers::threads;
@@ -46,19 +48,19 @@ std::string plan(const nb::dict& options, bool on_main_thread) {
     const StopsAtInterrupt stops(on_main_thread);
     const WithoutLock released;
     settings.workers = planned.workers = jobs_for(asked_jobs, settings.threads);
-    planned.stop = stop_token();
+    planned.stop = stops.token();
     settings.paging = paging_of(arguments.state_memory, "");
     const DataCatalog catalog(arguments.data);
     SweepRunner runner(cells_of(arguments, &catalog), catalog, settings);
     write_plan(plan_study(runner, planned), runner.cells(), planned.workers, out);
-    is_interrupted = caught_signal() != 0;
+    is_interrupted = stops.is_asked();
   }
   if (is_interrupted) raise_interrupt();
   return out.str();
 }
 
 SuggestArguments suggest_arguments(const nb::dict& options) {
-  StudyArguments scenario;
+  StudySettings scenario;
   take_study_options(options, scenario);
   SuggestArguments asked{.text = scenario.text, .file = scenario.file, .data = scenario.data, .settings = scenario.settings};
   take(options, "k", asked.k);
@@ -74,20 +76,20 @@ SuggestArguments suggest_arguments(const nb::dict& options) {
   return asked;
 }
 
-// Returns work() without Python's lock. Raises KeyboardInterrupt if it was asked to stop meanwhile.
+// Returns work(token) without Python's lock. Raises KeyboardInterrupt if it was asked to stop meanwhile.
 template <class Work>
 auto unless_stopped(bool on_main_thread, const Work& work) {
-  std::optional<decltype(work())> found;
+  std::optional<decltype(work(StopToken()))> found;
   bool is_stopped = false;
   {
     const StopsAtInterrupt stops(on_main_thread);
     const WithoutLock released;
     try {
-      found.emplace(work());
+      found.emplace(work(stops.token()));
     } catch (const Error&) {
-      if (caught_signal() == 0) throw;
+      if (!stops.is_asked()) throw;
     }
-    is_stopped = caught_signal() != 0;
+    is_stopped = stops.is_asked();
   }
   if (is_stopped) raise_interrupt();
   return *std::move(found);
@@ -96,8 +98,8 @@ auto unless_stopped(bool on_main_thread, const Work& work) {
 // Returns the numbers of `fedbits suggest` by their names.
 nb::dict suggest_numbers(const nb::dict& options, bool on_main_thread) {
   SuggestArguments arguments = suggest_arguments(options);
-  const Suggestion found =
-      unless_stopped(on_main_thread, [&] { return suggest(std::move(arguments), [] { return caught_signal() == 0; }); });
+  const Suggestion found = unless_stopped(
+      on_main_thread, [&](const StopToken& stop) { return suggest(std::move(arguments), [&stop] { return !stop.is_asked(); }); });
   const SuggestArguments& asked = found.asked;
   nb::dict numbers;
   if (asked.d) numbers["d"] = *asked.d;
@@ -146,7 +148,7 @@ struct Checked {
   checks::Findings findings;
 };
 
-std::vector<Checked> run_checks(const CheckArguments& arguments) {
+std::vector<Checked> run_checks(const CheckArguments& arguments, const StopToken& stop) {
   const std::vector<PartName> parts = parts_to_check(arguments, {});
   require_known_checks(arguments.only, parts);
   const DefaultsOf defaults(parts);
@@ -154,7 +156,7 @@ std::vector<Checked> run_checks(const CheckArguments& arguments) {
   std::vector<Checked> all;
   for (const PartName& part : parts)
     for (const checks::Check& check : checks::checks_of(part.role)) {
-      if (caught_signal() != 0) return all;
+      if (stop.is_asked()) return all;
       if (!arguments.only.empty() && std::ranges::find(arguments.only, check.name) == arguments.only.end()) continue;
       Checked& one = all.emplace_back(Checked{.part = part, .check = check, .findings = {}});
       checks::FindingPlace(one.findings, part.name).guard([&] { check.run(part.name, one.findings); });
@@ -165,7 +167,7 @@ std::vector<Checked> run_checks(const CheckArguments& arguments) {
 
 // Returns a tuple per check: role, part, check, promise, number of findings, texts of the first ones.
 nb::list check_parts(const CheckArguments& arguments, bool on_main_thread) {
-  const std::vector<Checked> all = unless_stopped(on_main_thread, [&] { return run_checks(arguments); });
+  const std::vector<Checked> all = unless_stopped(on_main_thread, [&](const StopToken& stop) { return run_checks(arguments, stop); });
   nb::list rows;
   for (const Checked& one : all)
     rows.append(

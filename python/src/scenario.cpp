@@ -10,6 +10,8 @@
 #include "python/src/calls.hpp"
 #include "python/src/study_options.hpp"
 #include "scenarios/file/scenario_reader.hpp"
+#include "scenarios/file/sweep.hpp"
+#include "study/driver/simulation.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -18,7 +20,7 @@ namespace fl::python {
 namespace {
 
 std::vector<Cell> read_cells(const nb::dict& options) {
-  StudyArguments arguments;
+  StudySettings arguments;
   take_study_options(options, arguments);
   const WithoutLock released;
   return cells_of(arguments, nullptr);

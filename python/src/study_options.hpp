@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "apps/fedbits/run_support.hpp"
 #include "python/src/values.hpp"
+#include "study/driver/study_settings.hpp"
 
 namespace fl::python {
 
@@ -23,6 +23,6 @@ void take(const nanobind::dict& options, const char* name, std::optional<T>& fie
 
 // Sets the options that all commands with a scenario have. The scenario is `file`, or `text` with a `name` and the `folder` of its relative
 // paths.
-void take_study_options(const nanobind::dict& options, StudyArguments& arguments);
+void take_study_options(const nanobind::dict& options, StudySettings& settings);
 
 }  // namespace fl::python

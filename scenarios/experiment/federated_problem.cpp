@@ -371,10 +371,10 @@ const std::vector<double>& FederatedProblem<T>::client_smoothness() {
   if (!constants_.client_smoothness.empty()) return constants_.client_smoothness;
   if (!has_rows()) return constants_.client_smoothness = known(apart_->client_smoothness, "the smoothness of each client's loss");
   const Preparation computing("the smoothness of each client's loss is computed");
-  constants_.client_smoothness.resize(split_.shards.size());
-  pool_.parallel_for(static_cast<std::uint32_t>(split_.shards.size()),
-                     [&](std::uint32_t i, const Exec&) { constants_.client_smoothness[i] = model_->smoothness(split_.shards[i]); });
-  return constants_.client_smoothness;
+  std::vector<double> smoothness(split_.shards.size());
+  pool_.parallel_for(static_cast<std::uint32_t>(smoothness.size()),
+                     [&](std::uint32_t i, const Exec&) { smoothness[i] = model_->smoothness(split_.shards[i]); });
+  return constants_.client_smoothness = std::move(smoothness);
 }
 
 // Computes only the constants that a rule names, because L_max needs an eigenvalue per client.

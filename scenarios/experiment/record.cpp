@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "fl_core/config/stopping.hpp"
 #include "fl_core/state/checksum.hpp"
 #include "scenarios/experiment/bounds.hpp"
 #include "scenarios/experiment/start.hpp"
@@ -188,8 +189,10 @@ std::string why_diverged_at_the_end(const Scenario& scenario, const std::vector<
   return text;
 }
 
+// A run that has ended is described to its end, although it is asked to stop. One that was interrupted has no constants of theorems yet.
 template <class T>
 void fill_record(const PlayedRun<T>& run, RunStatus status, RunResult& result) {
+  const StopScope to_its_end{StopToken()};
   RunRecord& record = result.record;
   describe_run(run, status, result);
   add_data(run, record);
@@ -204,7 +207,7 @@ void fill_record(const PlayedRun<T>& run, RunStatus status, RunResult& result) {
   add_error_of_minimum(run, record);
   if (std::isfinite(run.f_star)) record.constants.push_back({"zeta_sq_at_optimum", run.measures.zeta_sq_at_optimum()});
   add_contracts(run, record);
-  add_theory(run, result);
+  if (status != RunStatus::interrupted) add_theory(run, result);
   record.constants.insert(record.constants.end(), run.cell.found.begin(), run.cell.found.end());
 }
 

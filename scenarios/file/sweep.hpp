@@ -33,6 +33,7 @@
 #include <vector>
 
 #include "scenarios/file/scenario.hpp"
+#include "scenarios/file/scenario_text.hpp"
 #include "scenarios/file/tune_settings.hpp"
 #include "scenarios/results/run_record.hpp"
 
@@ -91,11 +92,6 @@ struct Cell {
 [[nodiscard]] FL_API std::vector<Cell> read_cells(const std::filesystem::path& file, const std::vector<std::string>& settings = {},
                                                   const DataCatalog* catalog = nullptr);
 
-// The text of a scenario that is not in a file. `name` stands for the file in errors; relative paths are looked for in `folder`.
-struct ScenarioText {
-  std::string text, name;
-  std::filesystem::path folder;
-};
 [[nodiscard]] FL_API std::vector<Cell> read_cells(const ScenarioText& scenario, const std::vector<std::string>& settings,
                                                   const DataCatalog* catalog);
 

@@ -12,20 +12,13 @@
 #include <vector>
 
 #include "fl_core/config/stop_token.hpp"
+#include "scenarios/results/run_progress.hpp"
 #include "scenarios/results/run_store.hpp"
 #include "scenarios/sweep/cell_runner.hpp"
 #include "scenarios/sweep/process_pool.hpp"
+#include "scenarios/sweep/sweep_share.hpp"
 
 namespace fl {
-
-// Part `index` of `count` (1-based): the cells whose hash falls into this part. Other cells of the sweep do not affect the assignment.
-struct SweepShard {
-  std::uint64_t index = 1, count = 1;
-  [[nodiscard]] bool holds(const Cell& cell) const { return cell.hash % count == index - 1; }
-};
-
-// The kind of a worker. A process of its own loses only its run when it dies, but a program that has threads cannot fork.
-enum class Workers { processes, threads };
 
 struct SweepSettings {
   int workers = 1;
@@ -43,14 +36,6 @@ struct SweepSettings {
   StatePaging paging{};                      // paging of each run
   std::filesystem::path pages{};             // folder of page files; "" = the checkpoint folder
   ModelOutput models{};                      // destination of the final models
-};
-
-// Progress of a run.
-struct RunProgress {
-  std::uint64_t round = 0;
-  double train_loss = kNotMeasured, test_accuracy = kNotMeasured;
-  bool has_measured = false;
-  RoundRow measured{};  // the round that was measured last
 };
 
 struct SweepEvents {

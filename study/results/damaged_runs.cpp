@@ -27,4 +27,13 @@ std::optional<std::vector<RoundRow>> whole_rows(const RunStore& store, const std
   }
 }
 
+std::vector<std::string> rescue_notes(const RunStore& store) {
+  const std::optional<Rescue>& rescue = store.rescue();
+  if (!rescue) return {};
+  std::vector<std::string> notes{store.file().string() + " is damaged (" + rescue->why + "): its " + std::to_string(rescue->num_whole) +
+                                 " whole runs are kept in a new file, and the damaged one as " + rescue->kept.string()};
+  for (const DamagedRun& run : rescue->damaged) notes.push_back(to_string(run));
+  return notes;
+}
+
 }  // namespace fl

@@ -14,5 +14,7 @@ namespace fl {
 // Returns the rounds of a run. If they are damaged, returns nothing and adds the run to `damaged`.
 [[nodiscard]] FL_API std::optional<std::vector<RoundRow>> whole_rows(const RunStore& store, const std::string& run,
                                                                      std::vector<DamagedRun>& damaged);
+// Returns sentences about a store that was damaged as a whole when it was opened for writing, and how it was repaired.
+[[nodiscard]] FL_API std::vector<std::string> rescue_notes(const RunStore& store);
 
 }  // namespace fl

@@ -54,6 +54,18 @@ fs::path store_named(const std::string& command, const std::string& asked) {
 std::filesystem::path tuning_folder(const std::string& out) { return std::filesystem::path(out) / "tuning"; }
 std::filesystem::path checkpoint_folder(const std::string& out) { return std::filesystem::path(out) / "checkpoints"; }
 
+std::string shard_folder(const std::string& out, const std::optional<SweepShard>& shard) {
+  if (!shard || shard->count == 1) return out;
+  return (fs::path(out) / ("shard-" + std::to_string(shard->index) + "-of-" + std::to_string(shard->count))).string();
+}
+
+bool has_whole(const RunStore& store, const std::string& run, const std::function<void(const std::string&)>& warn) {
+  if (store.has_finished(run)) return true;
+  if (const std::optional<DamagedRun> damaged = store.damage_of(run))
+    warn(store.file().string() + ": " + to_string(*damaged) + "; it is repeated");
+  return false;
+}
+
 void refuse_begun_runs(const RunStore& store, const std::vector<Cell>& cells, const std::string& out) {
   const auto begun = std::ranges::count_if(cells, [&](const Cell& cell) {
     const std::string run = to_hex(cell.hash);

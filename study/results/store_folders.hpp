@@ -2,12 +2,15 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "fl_core/config/device.hpp"
 #include "scenarios/file/sweep.hpp"
 #include "scenarios/results/run_store.hpp"
+#include "scenarios/sweep/sweep_share.hpp"
 
 namespace fl {
 
@@ -23,6 +26,11 @@ inline constexpr const char* kResultsFolder = "fedbits-out";
 
 [[nodiscard]] FL_API std::filesystem::path checkpoint_folder(const std::string& out);
 [[nodiscard]] FL_API std::filesystem::path tuning_folder(const std::string& out);
+// Returns the folder of a part of a sweep, which has a store of its own. `out` is that of the whole sweep, and of a sweep in one part.
+[[nodiscard]] FL_API std::string shard_folder(const std::string& out, const std::optional<SweepShard>& shard);
+
+// Returns whether the store holds the run finished and whole. `warn` hears of a damaged one.
+[[nodiscard]] FL_API bool has_whole(const RunStore& store, const std::string& run, const std::function<void(const std::string&)>& warn);
 
 // Throws ConfigError if some of the cells' runs have begun, because starting them again would lose their checkpoints.
 FL_API void refuse_begun_runs(const RunStore& store, const std::vector<Cell>& cells, const std::string& out);

@@ -25,6 +25,14 @@ grep -Eq "done  rounds 40 .* bits_up 1[0-9]{5} " run.txt || fail "the scenario o
 "$fedbits" check "${plugins[@]}" | tail -1 | tee check.txt
 grep -q "^28 checks, 0 failed" check.txt || fail "the examples do not pass their checks"
 
+# A program that runs a scenario and reads its rounds, as often as it is asked to.
+build/run_scenario "$work/prefix/share/fedbits/scenarios/quickstart.toml" program >program.txt
+[ "$(grep -c ' done$' program.txt)" -eq 60 ] && [ "$(grep -c ': loss below 0.5: round [0-9]*, [0-9]* bits up$' program.txt)" -eq 60 ] ||
+  fail "the program did not run the quick start: $(cat program.txt)"
+build/run_scenario "$work/prefix/share/fedbits/scenarios/quickstart.toml" program >again.txt
+diff <(grep -v ' done$' program.txt) again.txt || fail "the program did not find its stored runs again"
+! build/run_scenario no-such-file.toml program >/dev/null 2>error.txt && grep -q "no-such-file.toml" error.txt || fail "a missing file was not an error"
+
 # Nothing third-party but Random123 comes with the public headers. Those of cuda/ are for a CUDA compiler.
 (cd "$work/prefix/include/fedbits" && find . -name '*.hpp' ! -path '*/cuda/*' -printf '#include "%P"\n') >all.cpp
 g++ -std=c++20 -march=native -I"$work/prefix/include/fedbits" -M all.cpp >files.txt
