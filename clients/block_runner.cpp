@@ -26,34 +26,36 @@ BlockRunner<T>::BlockRunner(const BlockRunnerParts<T>& parts, std::size_t max_co
       plan_(parts.feedback.plan()),
       options_(options),
       measuring_(plan_.error_slot, parts.exchange, options.published_metrics, parts.pool.num_threads(), max_cohort),
-      writer_(parts.exchange, parts.pool.num_threads(), max_cohort,
+      writer_(parts.exchange, parts.pool.num_threads(),
               {.encodes = options.materialise,
                .statistics_stay = options.local_statistics,
                .device = options.device,
                .is_out_of_reach = options.device != Device::cpu && options.memory == Device::cuda}),
-      on_device_(options.device) {
+      on_device_(options.device),
+      max_cohort_(max_cohort) {
   const Device memory = options.device == Device::cpu ? Device::cpu : options.memory;
-  for (std::size_t v = 0; v < parts.local_update.vectors().size(); ++v) vectors_.push_back({.of_cohort = Buffer<T>(0, memory)});
+  for (std::size_t v = 0; v < parts.local_update.vectors().size(); ++v) vectors_.emplace_back();
   vectors_.front().in_place_slot = plan_.in_place_slot;
   if (options.device == Device::cuda && !options.trains_on_cpu && vectors_.size() == 1)
     on_device_.training = make_device_training(parts.local_update, parts.oracle, options.products);
   if (on_device_.training == nullptr && options.products != MatrixProducts::full)
     throw key_error("matrix_products",
                     "\"" + std::string(to_string(options.products)) + "\" is for clients that train on a GPU; these train on the CPU");
-  channels_.resize(parts.exchange.channels.size());
-  for (auto& channel : channels_) {
-    channel.payloads = std::vector<Payload<T>>(max_cohort);
-    for (auto& payload : channel.payloads) {
-      payload.place_on(memory);
-      channel.pointers.push_back(&payload);
-    }
-  }
-  reports_.work.resize(max_cohort, 1.0);
-  reports_.refused.resize(max_cohort);
-  reports_.statistics = Buffer<T>(0, is_plain() ? Device::pinned : memory);
   scratch_.resize(static_cast<std::size_t>(parts.pool.num_threads()));
   for (Scratch& scratch : scratch_)
     for (std::size_t v = 0; v < vectors_.size(); ++v) scratch.vectors.emplace_back(0, memory);
+}
+
+// Selects the messages of a wave. Those of a round that begins take the place of the wave's last ones, unless a batch still has them.
+template <class T>
+void BlockRunner<T>::select(std::size_t wave, bool begins) {
+  const Device memory = options_.device == Device::cpu ? Device::cpu : options_.memory;
+  if (wave >= waves_.size()) waves_.resize(wave + 1);
+  now_ = &waves_[wave];
+  for (std::size_t v = now_->vectors.size(); v < vectors_.size(); ++v) now_->vectors.emplace_back(0, memory);
+  if (now_->sent == nullptr || (begins && now_->sent.use_count() > 1))
+    now_->sent =
+        std::make_shared<CohortMessages<T>>(parts_.exchange.channels.size(), max_cohort_, memory, is_plain() ? Device::pinned : memory);
 }
 
 template <class T>
@@ -98,22 +100,24 @@ void BlockRunner<T>::on_host(const Exec& exec, const ClientBlock<T>& block, cons
 }
 
 template <class T>
-std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundView<T>& view, int phase) {
+MessageBatch<T> BlockRunner<T>::exchange(const RoundView<T>& view, int phase, std::size_t wave) {
   const ClientRound<T> round{view, parts_.state, parts_.shared};
+  select(wave, phase == 0);
+  CohortMessages<T>& sent = *now_->sent;
   resize_blocks(round);
   if (phase == 0 && round.order.measure) measuring_.begin_round();
-  for (std::size_t c = 0; c < channels_.size(); ++c) {
-    if (phase == 0) channels_[c].takes_part = parts_.exchange.channels[c].is_active(round.order.round);
-    channels_[c].is_active = parts_.exchange.channels[c].is_active_in(round.order.round, phase);
+  for (std::size_t c = 0; c < sent.channels.size(); ++c) {
+    if (phase == 0) sent.channels[c].takes_part = parts_.exchange.channels[c].is_active(round.order.round);
+    sent.channels[c].is_active = parts_.exchange.channels[c].is_active_in(round.order.round, phase);
   }
-  writer_.open_phase(round, phase, blocks_.size);
+  writer_.open_phase(round, phase, blocks_.size, sent);
   if (parts_.exchange.num_phases() > 1 && phase == 0)
     for (std::size_t v = 0; v < vectors_.size(); ++v)
-      if (vectors_[v].in_place_slot.empty()) vectors_[v].of_cohort.resize_discard(round.order.cohort.size() * blocks_.stride);
+      if (vectors_[v].in_place_slot.empty()) now_->vectors[v].resize_discard(round.order.cohort.size() * blocks_.stride);
 
   if (phase == 0) {
-    reports_.num_statistics = num_statistics(round.run.statistics);
-    reports_.statistics.resize_discard(round.order.cohort.size() * reports_.num_statistics);
+    sent.num_statistics = num_statistics(round.run.statistics);
+    sent.statistics.resize_discard(round.order.cohort.size() * sent.num_statistics);
   }
   if (kept_.are_wanted && phase == 0) kept_.rows.resize_discard(round.order.cohort.size() * round.P());
   for_each_block([&](std::uint32_t index, const Exec& exec) {
@@ -129,7 +133,19 @@ std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundView<T>& v
     send_block(exec, round, block, phase);
   });
   if (options_.times != nullptr) add_times(*options_.times);
-  return writer_.messages(round.order.cohort.size());
+  return batch(round.order.cohort.size());
+}
+
+// Bytes say everything that their message says.
+template <class T>
+MessageBatch<T> BlockRunner<T>::batch(std::size_t cohort) const {
+  MessageBatch<T> batch{.messages = {now_->sent->messages.data(), cohort}, .memory = now_->sent};
+  if (options_.materialise) return batch;
+  batch.contents.resize(now_->sent->channels.size());
+  for (std::size_t c = 0; c < batch.contents.size(); ++c)
+    for (std::uint32_t i = 0; i < cohort; ++i) batch.contents[c].push_back(payload(c, i));
+  for (std::uint32_t i = 0; i < cohort; ++i) batch.statistics.push_back(statistics(i));
+  return batch;
 }
 
 template <class T>
@@ -171,24 +187,24 @@ ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const ClientRound<T>
     if (!vectors_[v].in_place_slot.empty()) {
       block.vectors.push_back(round.state.shadow(vectors_[v].in_place_slot, block.first, block.K));
     } else if (parts_.exchange.num_phases() > 1) {
-      block.vectors.push_back({vectors_[v].of_cohort.data() + block.first * blocks_.stride, nullptr, block.K, round.P(), blocks_.stride});
+      block.vectors.push_back({now_->vectors[v].data() + block.first * blocks_.stride, nullptr, block.K, round.P(), blocks_.stride});
     } else {
       scratch.vectors[v].resize_discard(blocks_.size * blocks_.stride);
       block.vectors.push_back({scratch.vectors[v].data(), nullptr, block.K, round.P(), blocks_.stride});
     }
   }
-  if (reports_.num_statistics > 0)
-    block.statistics = {reports_.statistics.data() + block.first * reports_.num_statistics, nullptr, block.K, reports_.num_statistics,
-                        reports_.num_statistics};
-  for (auto& channel : channels_) block.messages.push_back({channel.pointers.data() + block.first, block.K});
-  block.work = std::span(reports_.work).subspan(block.first, block.K);
+  if (now_->sent->num_statistics > 0)
+    block.statistics = {now_->sent->statistics.data() + block.first * now_->sent->num_statistics, nullptr, block.K,
+                        now_->sent->num_statistics, now_->sent->num_statistics};
+  for (auto& channel : now_->sent->channels) block.messages.push_back({channel.pointers.data() + block.first, block.K});
+  block.work = std::span(now_->sent->work).subspan(block.first, block.K);
   return block;
 }
 
 // Fills the block's vectors, on the GPU if possible.
 template <class T>
 void BlockRunner<T>::train(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
-  for (std::uint32_t k = 0; reports_.num_statistics > 0 && k < block.K; ++k) {
+  for (std::uint32_t k = 0; now_->sent->num_statistics > 0 && k < block.K; ++k) {
     if (round.run.local_statistics)
       read_own_statistics(round.state, round.shared, block.clients[k], block.stored(round.state, kOwnStatistics).row(k),
                           block.statistics.row(k));
@@ -199,7 +215,7 @@ void BlockRunner<T>::train(const Exec& exec, const ClientRound<T>& round, const 
     Workspace::Frame frame(*exec.workspace);
     ClientBlock<T> there = block;
     for (BatchView<T>& vector : there.vectors) vector = reachable(exec, vector, frame);
-    on_device_.training->run(exec, parts_.pool, round, there, std::span(reports_.refused).subspan(block.first, block.K));
+    on_device_.training->run(exec, parts_.pool, round, there, std::span(now_->sent->refused).subspan(block.first, block.K));
     return;
   }
   if (is_plain()) return train_and_upload(exec, round, block);
@@ -222,7 +238,7 @@ void BlockRunner<T>::train_and_upload(const Exec& exec, const ClientRound<T>& ro
 template <class T>
 void BlockRunner<T>::train_on_cpu(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
   parts_.local_update.run(exec, round, parts_.oracle, block);
-  if (reports_.num_statistics > 0)
+  if (now_->sent->num_statistics > 0)
     for (const BatchView<T>& vector : block.vectors)
       for (std::uint32_t k = 0; k < block.K; ++k) clear_statistics(round.run.statistics, vector.row(k));
   refuse_non_finite(block);
@@ -235,8 +251,8 @@ void BlockRunner<T>::refuse_non_finite(const ClientBlock<T>& block) {
   for (std::uint32_t k = 0; k < block.K; ++k) {
     const auto is_finite_in = [k](const BatchView<T>& vector) { return is_finite(vector.row(k), vector.P); };
     const bool finite = std::all_of(block.vectors.begin(), block.vectors.end(), is_finite_in) &&
-                        (reports_.num_statistics == 0 || is_finite_in(block.statistics));
-    reports_.refused[block.first + k] = finite ? 0 : 1;
+                        (now_->sent->num_statistics == 0 || is_finite_in(block.statistics));
+    now_->sent->refused[block.first + k] = finite ? 0 : 1;
     if (finite) continue;
     for (const BatchView<T>& vector : block.vectors) std::fill_n(vector.row(k), vector.P, T(0));
   }
@@ -244,10 +260,10 @@ void BlockRunner<T>::refuse_non_finite(const ClientBlock<T>& block) {
 
 template <class T>
 void BlockRunner<T>::send_block(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase) {
-  for (std::size_t c = 0; c < channels_.size(); ++c)
-    if (channels_[c].is_active) send_channel(exec, round, block, phase, c);
+  for (std::size_t c = 0; c < now_->sent->channels.size(); ++c)
+    if (now_->sent->channels[c].is_active) send_channel(exec, round, block, phase, c);
   writer_.inspect(exec, block);
-  on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { writer_.write(host, round, part, reports_.refused); });
+  on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { writer_.write(host, round, part); });
 }
 
 // Clears the entries of statistics, because operators write the state of weights alone.
@@ -269,7 +285,7 @@ void BlockRunner<T>::send_channel(const Exec& exec, const ClientRound<T>& round,
   if (!last) send.state = {};
   if (is_plain() && send.state.rule == StateRule::zero_where_sent)
     throw Error("a feedback that clears what was sent makes the host keep its input, so the plan's host_walks must say so");
-  if (send.state.rule != StateRule::none && reports_.num_statistics > 0) clear_statistics_of(exec, round, send.state.out);
+  if (send.state.rule != StateRule::none && now_->sent->num_statistics > 0) clear_statistics_of(exec, round, send.state.out);
 
   if (measured) measuring_.of_inputs(exec, host, round, block, send);
   if (exec.device != Device::cpu)
@@ -322,29 +338,31 @@ void BlockRunner<T>::compress(const Exec& exec, const ClientRound<T>& round, con
 
 template <class T>
 const Payload<T>* BlockRunner<T>::payload(std::size_t channel, std::uint32_t position) const {
-  return channels_[channel].is_active ? &channels_[channel].payloads[position] : nullptr;
+  return now_->sent->channels[channel].is_active ? &now_->sent->channels[channel].payloads[position] : nullptr;
 }
 
 template <class T>
 std::span<const T> BlockRunner<T>::statistics(std::uint32_t position) const {
-  if (!writer_.has_statistics(position)) return {};
-  return {reports_.statistics.data() + position * reports_.num_statistics, reports_.num_statistics};
+  if (now_->sent->has_statistics[position] == 0) return {};
+  return {now_->sent->statistics.data() + position * now_->sent->num_statistics, now_->sent->num_statistics};
 }
 
 template <class T>
-void BlockRunner<T>::acknowledge(const RoundView<T>& view, std::span<const std::uint8_t> delivered) {
+void BlockRunner<T>::acknowledge(const RoundView<T>& view, std::span<const std::uint8_t> delivered, std::size_t wave) {
   const ClientRound<T> round{view, parts_.state, parts_.shared};
+  select(wave, false);
+  resize_blocks(round);
   for_each_block([&](std::uint32_t index, const Exec& exec) {
     const ClientBlock<T> whole = open_block(exec, round, index);
     for (const StateMove& move : plan_.moves)
-      if (channels_[move.channel].takes_part) move_state(exec, round, whole, move, delivered);
+      if (now_->sent->channels[move.channel].takes_part) move_state(exec, round, whole, move, delivered);
     on_host(exec, whole, [&](const Exec&, const ClientBlock<T>& block) {
       for (std::uint32_t k = 0; k < block.K; ++k) {
         if (delivered[block.first + k] == 0) continue;
         parts_.feedback.acknowledge(round, block, k, parts_.exchange);
-        for (std::size_t c = 0; c < channels_.size(); ++c) {
+        for (std::size_t c = 0; c < now_->sent->channels.size(); ++c) {
           const std::string& own = parts_.exchange.channels[c].client_slot;
-          if (!own.empty() && channels_[c].takes_part && !block.messages[c][k]->silent) round.state.swap(own, block.first + k);
+          if (!own.empty() && now_->sent->channels[c].takes_part && !block.messages[c][k]->silent) round.state.swap(own, block.first + k);
         }
         round.state.set_acknowledged(block.clients[k], round.order.round);
       }

@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "clients/cohort_messages.hpp"
 #include "clients/device_training.hpp"
 #include "clients/local_update.hpp"
 #include "clients/message_measures.hpp"
@@ -63,10 +64,13 @@ class BlockRunner final {
 
   BlockRunner(const BlockRunnerParts<T>& parts, std::size_t max_cohort, BlockRunnerOptions options);
 
-  std::span<const ClientMessage<T>> exchange(const RoundView<T>& view, int phase);
+  // Rounds that are open at the same time are waves 0, 1, ...; the state of the clients has the same one selected.
+  [[nodiscard]] MessageBatch<T> exchange(const RoundView<T>& view, int phase, std::size_t wave = 0);
+  void acknowledge(const RoundView<T>& view, std::span<const std::uint8_t> delivered, std::size_t wave = 0);
+  // Return the content of a channel, null if it was silent, and the statistics after the client's work, empty if there are none: of the
+  // wave that was used last.
   [[nodiscard]] const Payload<T>* payload(std::size_t channel, std::uint32_t position) const;
   [[nodiscard]] std::span<const T> statistics(std::uint32_t position) const;
-  void acknowledge(const RoundView<T>& view, std::span<const std::uint8_t> delivered);
   [[nodiscard]] std::span<const ClientMeasures> measures() const { return measuring_.values(); }
   // Returns the errors of the measured channel's operator in this round, [M]. Valid if RoundOrder::measure was set.
   [[nodiscard]] std::span<const OperatorError> operator_errors() const { return measuring_.operator_errors(); }
@@ -92,13 +96,6 @@ class BlockRunner final {
     std::vector<Buffer<T>> vectors;  // [K,P] of each local vector without an in-place slot
     RoundTimes times;                // of this thread in this phase, if times are measured
   };
-  struct ChannelMessages {
-    std::vector<Payload<T>> payloads;   // [M]
-    std::vector<Payload<T>*> pointers;  // [M]
-    bool takes_part = true;             // in this round
-    bool is_active = true;              // in the current phase
-  };
-
   template <class Work>
   void for_each_block(const Work& work);
   template <class Work>
@@ -128,16 +125,15 @@ class BlockRunner final {
   // A local vector: the client slot that receives it, or memory of its own.
   struct LocalVector {
     std::string in_place_slot{};  // or ""
-    Buffer<T> of_cohort;          // [M,P] of a vector that must outlive its block (several phases)
     Buffer<T> trained{};          // [K,P] of a block that was trained on the host
   };
-  // The results of training for each member of the cohort besides its vectors.
-  struct Reports {
-    std::vector<double> work;           // [M]
-    std::vector<std::uint8_t> refused;  // [M]
-    Buffer<T> statistics;               // [M,S] running statistics of the clients' models after their work
-    std::size_t num_statistics = 0;     // S
+  // A round that is open.
+  struct Wave {
+    std::shared_ptr<CohortMessages<T>> sent;
+    std::vector<Buffer<T>> vectors;  // [M,P] of each local vector that must outlive its block (several phases)
   };
+  void select(std::size_t wave, bool begins);
+  [[nodiscard]] MessageBatch<T> batch(std::size_t cohort) const;
   struct KeptUpdates {
     bool are_wanted = false;
     Buffer<T> rows;  // [M,P]
@@ -165,8 +161,9 @@ class BlockRunner final {
   MessageWriter<T> writer_;
   OnDevice on_device_;
   std::vector<LocalVector> vectors_;
-  std::vector<ChannelMessages> channels_;
-  Reports reports_;
+  const std::size_t max_cohort_;
+  std::vector<Wave> waves_;
+  Wave* now_ = nullptr;           // that is used, or was used last
   std::vector<Scratch> scratch_;  // per thread
   KeptUpdates kept_;
   Blocks blocks_;

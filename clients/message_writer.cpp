@@ -18,13 +18,8 @@ struct MessageWriter<T>::Scratch {
 };
 
 template <class T>
-MessageWriter<T>::MessageWriter(const Exchange<T>& exchange, int num_threads, std::size_t max_cohort, MessageWriterOptions options)
-    : exchange_(exchange),
-      options_(options),
-      is_active_(exchange.channels.size()),
-      messages_(max_cohort),
-      encoded_(options.encodes ? max_cohort : 0),
-      has_statistics_(max_cohort) {
+MessageWriter<T>::MessageWriter(const Exchange<T>& exchange, int num_threads, MessageWriterOptions options)
+    : exchange_(exchange), options_(options), is_active_(exchange.channels.size()) {
   if (options.device == Device::cuda) counter_ = codec::make_device_tally<T>();
   for (int thread = 0; thread < num_threads; ++thread) scratch_.push_back(std::make_unique<Scratch>());
 }
@@ -33,7 +28,8 @@ template <class T>
 MessageWriter<T>::~MessageWriter() = default;
 
 template <class T>
-void MessageWriter<T>::open_phase(const RoundView<T>& round, int phase, std::uint32_t block_size) {
+void MessageWriter<T>::open_phase(const RoundView<T>& round, int phase, std::uint32_t block_size, CohortMessages<T>& into) {
+  into_ = &into;
   phase_ = phase;
   block_size_ = block_size;
   for (std::size_t c = 0; c < is_active_.size(); ++c) is_active_[c] = exchange_.channels[c].is_active_in(round.order.round, phase);
@@ -86,13 +82,13 @@ void MessageWriter<T>::fetch(const Exec& exec, const ClientBlock<T>& block) {
 }
 
 template <class T>
-void MessageWriter<T>::write(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, std::span<std::uint8_t> refused) {
+void MessageWriter<T>::write(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
   Scratch& scratch = *scratch_[static_cast<std::size_t>(exec.thread)];
   scratch.known.clear();
   for (const ExchangeChannel<T>& channel : exchange_.channels)
     scratch.known.push_back(channel.compressor->known_levels(channel.context(round, phase_, block.clients), channel.scope));
   for (std::uint32_t k = 0; k < block.K; ++k) {
-    std::uint8_t& is_refused = refused[block.first + k];
+    std::uint8_t& is_refused = into_->refused[block.first + k];
     if (is_refused == 0 && !is_finite_message(block, k)) is_refused = 1;
     write_one(block, k, is_refused != 0, scratch);
   }
@@ -103,15 +99,15 @@ template <class T>
 void MessageWriter<T>::tap(const ClientRound<T>& round, const ClientBlock<T>& block, Scratch& scratch) const {
   scratch.tapped.clear();
   for (std::uint32_t i = block.first; i < block.first + block.K; ++i)
-    scratch.tapped.push_back(messages_[i].refused ? nullptr : EncodedMessage(encoded_[i]));
-  tap_(round, phase_, std::span(messages_).subspan(block.first, block.K), scratch.tapped);
+    scratch.tapped.push_back(into_->messages[i].refused ? nullptr : EncodedMessage(into_->encoded[i]));
+  tap_(round, phase_, std::span<const ClientMessage<T>>(into_->messages).subspan(block.first, block.K), scratch.tapped);
   scratch.tapped.clear();
 }
 
 template <class T>
 void MessageWriter<T>::write_one(const ClientBlock<T>& block, std::uint32_t k, bool is_refused, Scratch& scratch) {
   const std::uint32_t position = block.first + k;
-  ClientMessage<T>& message = messages_[position];
+  ClientMessage<T>& message = into_->messages[position];
   message = {.client = block.clients[k],
              .bits = {},
              .channel_bits = {},
@@ -120,7 +116,7 @@ void MessageWriter<T>::write_one(const ClientBlock<T>& block, std::uint32_t k, b
              .refused = is_refused,
              .work = block.work[k],
              .encoded = {}};
-  if (phase_ == 0) has_statistics_[position] = 0;
+  if (phase_ == 0) into_->has_statistics[position] = 0;
   if (is_refused) return;
   count_channels(block, k, scratch, message.bits);
   const std::span<const codec::Channel<T>> active_channels(scratch.active_channels);
@@ -130,7 +126,7 @@ void MessageWriter<T>::write_one(const ClientBlock<T>& block, std::uint32_t k, b
   for (std::size_t c = 0, s = 0; c < is_active_.size(); ++c)
     if (is_active_[c]) message.channel_bits[std::min(c, kMostCountedChannels - 1)] += scratch.channel_bits[s++];
   if (!options_.encodes) return;
-  std::shared_ptr<std::vector<std::byte>>& encoded = encoded_[position];
+  std::shared_ptr<std::vector<std::byte>>& encoded = into_->encoded[position];
   if (encoded == nullptr || encoded.use_count() > 1) encoded = std::make_shared<std::vector<std::byte>>();  // the last one is still kept
   codec::encode<T>(active_channels, *encoded, statistics);
   message.encoded = *encoded;
@@ -168,17 +164,10 @@ template <class T>
 std::span<T> MessageWriter<T>::add_statistics(const ClientBlock<T>& block, std::uint32_t k, bool is_silent, ClientMessage<T>& message) {
   const std::size_t S = block.statistics.P;
   if (phase_ > 0 || S == 0 || (is_silent && !options_.statistics_stay)) return {};
-  has_statistics_[block.first + k] = 1;
+  into_->has_statistics[block.first + k] = 1;
   if (options_.statistics_stay) return {};
   message.statistics_bits = count_statistics<T>(S, message.bits);
   return {block.statistics.row(k), S};
-}
-
-template <class T>
-std::size_t MessageWriter<T>::size_bytes() const {
-  std::size_t bytes = 0;
-  for (const auto& one : encoded_) bytes += one == nullptr ? 0 : one->capacity();
-  return bytes;
 }
 
 template class MessageWriter<float>;

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "clients/cohort_messages.hpp"
 #include "compressors/codec/codec.hpp"
 #include "compressors/codec/device_tally.hpp"
 #include "compressors/exchange.hpp"
@@ -35,26 +36,20 @@ class MessageWriter {
   // any thread.
   using Tap = std::function<void(const ClientRound<T>&, int phase, std::span<const ClientMessage<T>>, std::span<const EncodedMessage>)>;
 
-  // `exchange` outlives it. Serves threads 0 .. num_threads-1 and cohorts of up to max_cohort.
-  MessageWriter(const Exchange<T>& exchange, int num_threads, std::size_t max_cohort, MessageWriterOptions options);
+  // `exchange` outlives it. Serves threads 0 .. num_threads-1.
+  MessageWriter(const Exchange<T>& exchange, int num_threads, MessageWriterOptions options);
   ~MessageWriter();
 
   void set_tap(Tap tap) { tap_ = std::move(tap); }
 
-  // Begins a phase, whose blocks have up to block_size clients.
-  void open_phase(const RoundView<T>& round, int phase, std::uint32_t block_size);
+  // Begins a phase, whose blocks have up to block_size clients, and whose messages are written into `into`.
+  void open_phase(const RoundView<T>& round, int phase, std::uint32_t block_size, CohortMessages<T>& into);
   // Counts on the GPU the quantities that determine the message lengths of a whole block, and copies the remaining data that the host must
   // read. Does nothing without a GPU.
   void inspect(const Exec& exec, const ClientBlock<T>& block);
-  // Writes the messages of a block, or of a part of it. `refused` [M] marks by cohort position the clients that send nothing; each message
-  // that is not finite adds a mark.
-  void write(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, std::span<std::uint8_t> refused);
-
-  // Returns by cohort position the messages of the phase that was written last.
-  [[nodiscard]] std::span<const ClientMessage<T>> messages(std::size_t cohort) const { return {messages_.data(), cohort}; }
-  // Returns whether the client's work of this round produced statistics that its message holds, or that the client may keep.
-  [[nodiscard]] bool has_statistics(std::uint32_t position) const { return has_statistics_[position] != 0; }
-  [[nodiscard]] std::size_t size_bytes() const;
+  // Writes the messages of a block, or of a part of it. Clients that are refused send nothing; a message that is not finite makes its
+  // client one of them.
+  void write(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
 
  private:
   struct Scratch;
@@ -84,12 +79,10 @@ class MessageWriter {
   Tap tap_;
   int phase_ = 0;
   std::uint32_t block_size_ = 1;
-  std::vector<bool> is_active_;                                   // by channel, in this phase
-  std::vector<ClientMessage<T>> messages_;                        // [M]
-  std::vector<std::shared_ptr<std::vector<std::byte>>> encoded_;  // [M] if messages are encoded; null before a client's first one
-  std::vector<std::uint8_t> has_statistics_;                      // [M]
-  std::unique_ptr<codec::DeviceTally<T>> counter_;                // null: the host reads messages to count their bits
-  std::vector<codec::Channel<T>> tallies_;  // [2,channels,K] of the block on the GPU: in the sent form, and entries if these differ
+  std::vector<bool> is_active_;                     // by channel, in this phase
+  CohortMessages<T>* into_ = nullptr;               // of this phase
+  std::unique_ptr<codec::DeviceTally<T>> counter_;  // null: the host reads messages to count their bits
+  std::vector<codec::Channel<T>> tallies_;          // [2,channels,K] of the block on the GPU: in the sent form, and entries if these differ
   std::vector<std::unique_ptr<Payload<T>>> copies_;  // [channels,K] of the block, on the host; null if the host reads sizes alone
   std::vector<std::unique_ptr<Scratch>> scratch_;    // per thread
 };

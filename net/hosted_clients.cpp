@@ -43,8 +43,8 @@ class Hosted final : public HostedClients {
         shared_(run_.P) {
     declare_slots<T>(method_, run_, {.shared = &shared_});
     const std::size_t hosted = num_clients(hosted_);
-    side_ = std::make_unique<ClientSide<T>>(cell_.scenario, problem_, method_, run_, shared_, CohortSizes{hosted, hosted},
-                                            ClientPlace{.materialise = true, .paging = options.paging}, pool_);
+    side_ = std::make_unique<ClientSide<T>>(cell_.scenario, problem_, method_, run_, SharedReplica<T>{shared_, true},
+                                            CohortSizes{hosted, hosted}, ClientPlace{.materialise = true, .paging = options.paging}, pool_);
     if (method_.local->traits().needs_optimum) side_->prepare(problem_.optimum(cell_.scenario.evaluate.optimum).x);
     reader_ = std::make_unique<ModelReader<T>>(
         make_channel<T>(cell_.scenario, problem_.layers(), "down", cell_.scenario.down, 0xD0, 1, Device::cpu), run_.P,
@@ -81,8 +81,7 @@ class Hosted final : public HostedClients {
     std::vector<T> replacement(open.has_replacement() ? run_.P : 0);
     if (open.has_replacement()) payload.read_weights(std::span(replacement), run_.statistics);
     payload.finish();
-    if (!open.has_missed_slots()) method_.feedback->derive(view(), shared_);
-    side_->clients().open_round(view(), {.replacement = replacement});
+    side_->clients().open_round(view(), {.replacement = replacement, .derived_is_known = open.has_missed_slots()});
     phase_ = 0;
   }
 
@@ -106,10 +105,9 @@ class Hosted final : public HostedClients {
     const bool fits = mean.round() == order_.round && static_cast<int>(mean.phase()) == phase_ && c < method_.exchange.channels.size() &&
                       phase_ + 1 < method_.exchange.channels[c].num_phases();
     if (!fits) throw ProtocolError("the mean of a phase that nobody waits for");
-    const ExchangeChannel<T>& channel = method_.exchange.channels[c];
-    std::vector<T> values(channel.length(phase_)), estimate(run_.P);
+    std::vector<T> values(method_.exchange.channels[c].length(phase_));
     read_dense_message<T>(frame.payload, values);
-    channel.compressor->absorb_mean(phase_, channel.scope, values, shared_.slot(channel.shared_slot).data(), estimate.data());
+    side_->clients().learn_mean(c, phase_, values);
     const auto goes_on = [this](const ExchangeChannel<T>& one) { return phase_ + 1 < one.num_phases(); };
     if (++means_ < std::ranges::count_if(method_.exchange.channels, goes_on)) return false;
     ++phase_;
@@ -128,7 +126,6 @@ class Hosted final : public HostedClients {
     read_slots(payload, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast_at_close; });
     payload.finish();
     const std::vector<std::uint8_t> delivered(close.delivered().begin(), close.delivered().end());
-    shared_.keep_model(reader_->reference());
     side_->clients().close_round(view(), delivered);
     std::vector<OutgoingFrame> frames;
     for (std::uint32_t i = 0; close.wants_memory() && i < order_.cohort.size(); ++i) {

@@ -193,10 +193,10 @@ void RemoteCohort<T>::skip_round(std::uint32_t round) {
 }
 
 template <class T>
-std::span<const ClientMessage<T>> RemoteCohort<T>::exchange(const RoundView<T>& round, int phase) {
+MessageBatch<T> RemoteCohort<T>::exchange(const RoundView<T>& round, int phase) {
   if (open_.awaited_phase != phase) expect_phase(phase);
   take_messages(round, hub_.collect(wait_until_stage(phase + 1), goes_on_), phase);
-  return received_.messages;
+  return {.messages = received_.messages};
 }
 
 // A client's message counts in no phase after the first one in which it is absent or refused.
@@ -307,16 +307,6 @@ std::string RemoteCohort<T>::read_norms(const Frame& frame, StatedNorms& norms) 
   norms.measures = {sent.values(0), sent.values(1), sent.values(2), sent.values(3)};
   norms.operator_error = {sent.values(4), sent.values(5)};
   return {};
-}
-
-template <class T>
-const Payload<T>* RemoteCohort<T>::payload(std::size_t, std::uint32_t) const {
-  throw Error("messages of remote clients are read from their bytes");
-}
-
-template <class T>
-std::span<const T> RemoteCohort<T>::statistics(std::uint32_t) const {
-  throw Error("statistics of remote clients are read from their messages");
 }
 
 // The clients go on with the next phase when they know the means of all channels that have one.

@@ -26,10 +26,8 @@ class RemoteCohort final : public CohortRunner<T> {
   [[nodiscard]] std::vector<std::uint8_t> present(std::uint32_t round, std::span<const std::uint32_t> cohort) override;
   void open_round(const RoundView<T>& round, const RoundOpening<T>& opening) override;
   void skip_round(std::uint32_t round) override;
-  std::span<const ClientMessage<T>> exchange(const RoundView<T>& round, int phase) override;
+  [[nodiscard]] MessageBatch<T> exchange(const RoundView<T>& round, int phase) override;
   void refuse(std::uint32_t position, const std::string& why) override;
-  [[nodiscard]] const Payload<T>* payload(std::size_t channel, std::uint32_t position) const override;
-  [[nodiscard]] std::span<const T> statistics(std::uint32_t position) const override;
   void learn_mean(std::size_t channel, int phase, std::span<const T> mean) override;
   void close_round(const RoundView<T>& round, std::span<const std::uint8_t> delivered) override;
   [[nodiscard]] std::span<const T> error_memory(std::uint32_t position) override { return received_.memories[position]; }

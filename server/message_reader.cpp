@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "compressors/codec/codec.hpp"
 #include "compressors/message_count.hpp"
@@ -14,7 +15,9 @@ MessageReader<T>::MessageReader(const Exchange<T>& exchange, ThreadPool& pool)
     : exchange_(exchange), pool_(pool), contents_(exchange.channels.size()), decoded_(exchange.channels.size()) {}
 
 template <class T>
-void MessageReader<T>::read(const RoundView<T>& round, int phase, std::span<const ClientMessage<T>> messages, CohortRunner<T>& clients) {
+void MessageReader<T>::read(const RoundView<T>& round, int phase, MessageBatch<T> batch, CohortRunner<T>& clients) {
+  batch_ = std::move(batch);
+  const std::span<const ClientMessage<T>> messages = batch_.messages;
   messages_.assign(messages.begin(), messages.end());
   const auto M = static_cast<std::uint32_t>(messages.size());
   for (auto& channel : contents_) channel.assign(M, nullptr);
@@ -26,8 +29,8 @@ void MessageReader<T>::read(const RoundView<T>& round, int phase, std::span<cons
       travelled = true;
       continue;
     }
-    for (std::size_t c = 0; c < contents_.size(); ++c) contents_[c][i] = clients.payload(c, i);
-    if (phase == 0) statistics_[i] = clients.statistics(i);
+    for (std::size_t c = 0; c < contents_.size(); ++c) contents_[c][i] = batch_.contents[c][i];
+    if (phase == 0) statistics_[i] = batch_.statistics[i];
   }
   if (!travelled) return;
   for (auto& channel : decoded_)
@@ -47,6 +50,13 @@ void MessageReader<T>::read(const RoundView<T>& round, int phase, std::span<cons
     for (auto& channel : contents_) channel[i] = nullptr;
     if (phase == 0) statistics_[i] = {};
   }
+}
+
+template <class T>
+void MessageReader<T>::release() {
+  batch_ = {};
+  for (auto& channel : contents_) channel.clear();
+  statistics_.clear();
 }
 
 template <class T>

@@ -1,7 +1,7 @@
 // The server's receiver of messages: the content of each channel, by cohort position.
 //
 // An encoded message (ClientMessage::encoded) is decoded here by the server's own operators, which then compute its entries. A message
-// that was not encoded is read from the clients' memory; its content is the same.
+// that was not encoded brings its content along, which is the same.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,9 @@ class MessageReader {
 
   // Reads the messages [M] of a phase; refused messages are silent. Messages of other processes are counted here and refused if their
   // bytes are invalid or not the shortest encoding. Throws Error for invalid bytes of this process.
-  void read(const RoundView<T>& round, int phase, std::span<const ClientMessage<T>> messages, CohortRunner<T>& clients);
+  void read(const RoundView<T>& round, int phase, MessageBatch<T> batch, CohortRunner<T>& clients);
+  // Gives the memory of the messages back. Their bits stay.
+  void release();
 
   // Returns the messages [M] of the last phase read, with their bits.
   [[nodiscard]] std::span<const ClientMessage<T>> messages() const { return messages_; }
@@ -45,6 +47,7 @@ class MessageReader {
 
   const Exchange<T>& exchange_;
   ThreadPool& pool_;
+  MessageBatch<T> batch_;                                 // that was read last
   std::vector<ClientMessage<T>> messages_;                // [M]
   std::vector<std::string> errors_;                       // [M] "" = none
   std::vector<std::vector<const Payload<T>*>> contents_;  // by channel: [M]

@@ -1,6 +1,7 @@
 #include "server/round.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "fl_core/ops/pieces.hpp"
 #include "fl_core/round/own_statistics.hpp"
@@ -40,6 +41,7 @@ void Round<T>::play(std::uint32_t round, bool measure) {
   step();
   RoundView<T> closed = view();
   closed.reference = {};  // the step may have moved it
+  reader_.release();
   parts_.runner.close_round(closed, delivered());
   absence_.receive(round, cohorts_.now.cohort, delivered());
   absence_.learn(cohorts_.now.cohort, parts_.runner, parts_.state, ledger_);
@@ -171,19 +173,19 @@ void Round<T>::open(std::uint32_t round, bool measure) {
 // One phase: messages from every client, their bits, their weighted sums.
 template <class T>
 void Round<T>::collect(int phase) {
-  const std::span<const ClientMessage<T>> messages = [&] {
+  MessageBatch<T> batch = [&] {
     const ScopedTimer timer(seconds_in(settings_.times, &RoundTimes::exchange_s));
     return parts_.runner.exchange(view(), phase);
   }();
+  reports_.work.clear();
+  for (const ClientMessage<T>& message : batch.messages) reports_.work.push_back(message.work);
   {
     const ScopedTimer timer(seconds_in(settings_.times, &RoundTimes::aggregate_s));
-    reader_.read(view(), phase, messages, parts_.runner);
+    reader_.read(view(), phase, std::move(batch), parts_.runner);
   }
   for (const ClientMessage<T>& message : reader_.messages())
     ledger_.count_message(message.client, message.bits, message.channel_bits, message.statistics_bits);
   delivery_.take(reader_.messages(), cohorts_.now.cohort_weight);
-  reports_.work.clear();
-  for (const ClientMessage<T>& message : messages) reports_.work.push_back(message.work);
   for (std::size_t c = 0; c < parts_.exchange.channels.size(); ++c)
     if (phase < parts_.exchange.channels[c].num_phases()) aggregate(phase, c);
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,9 +27,21 @@ struct ClientMessage {
   bool refused = false;               // its vectors or its message are not finite: from this phase on nothing is sent, and no state is kept
   bool is_absent = false;             // no message arrived in time; it is refused too
   double work = 1;  // divisor of its vectors when RunSettings::normalises(); it follows from rows and settings and needs no bits
-  // The encoded message, valid until the next phase. It is empty if server and clients share a process: the server then reads
-  // CohortRunner::payload and statistics.
+  // The encoded message. It is empty if server and clients share a process: the server then reads the batch's contents and statistics.
   std::span<const std::byte> encoded{};
+};
+
+// The messages of a cohort in one phase. A batch is a value: what it refers to stays as it is until the next phase of its round, and after
+// that for as long as a copy of the batch exists.
+template <class T>
+struct MessageBatch {
+  std::span<const ClientMessage<T>> messages{};  // [M] by cohort position
+  // Contents of messages that were not encoded, by channel: [M]; null if the channel is silent in this phase.
+  std::vector<std::vector<const Payload<T>*>> contents{};
+  // Running statistics in such messages of phase 0: [M], each [S] as RunSettings::statistics; empty if the message is silent, if there are
+  // no statistics, or if they stay with the clients.
+  std::vector<std::span<const T>> statistics{};
+  std::shared_ptr<const void> memory{};  // holds all of these; null: the clients hold them until the next phase
 };
 
 // The data that the server sends when a round opens, in addition to the order and the model.
@@ -36,6 +49,7 @@ template <class T>
 struct RoundOpening {
   std::span<const T> replacement{};              // [P] replaces the error memory of returning clients; empty: not used by the rule
   std::span<const std::uint32_t> next_cohort{};  // the cohort of the following round, if known
+  bool derived_is_known = false;                 // the clients' replica has the derived slots of this round, because they missed others
   ModelWriter* model = nullptr;                  // encodes the model for remote clients; null: clients share the server's process
 };
 
@@ -57,17 +71,11 @@ class CohortRunner {
   // Returns whether the runner makes use of the next cohort.
   [[nodiscard]] virtual bool reads_ahead() const { return false; }
   // Lets clients compute (phase 0) and send. Returns one message per cohort position, in order.
-  virtual std::span<const ClientMessage<T>> exchange(const RoundView<T>& round, int phase) = 0;
+  [[nodiscard]] virtual MessageBatch<T> exchange(const RoundView<T>& round, int phase) = 0;
   // Rejects a message that is invalid or not the shortest encoding of its content.
   virtual void refuse(std::uint32_t position, const std::string& why) { (void)position, (void)why; }
-  // Returns the content of a channel of a message that was not encoded; null if the channel is silent in this phase.
-  [[nodiscard]] virtual const Payload<T>* payload(std::size_t channel, std::uint32_t position) const = 0;
-  // Returns the running statistics in such a message of phase 0, [S] as RunSettings::statistics. The result is empty if the message is
-  // silent, if there are no statistics, or if they stay with the clients.
-  [[nodiscard]] virtual std::span<const T> statistics(std::uint32_t position) const = 0;
   // Distributes the mean of a phase's messages of one channel. All clients receive it before the next phase; at the server it has already
-  // changed the operator's shared slot (Compressor::absorb_mean). Clients with their own replica change it in the same way; clients in the
-  // server's process share its replica and do nothing.
+  // changed the operator's shared slot (Compressor::absorb_mean). Clients with a replica of their own change it in the same way.
   virtual void learn_mean(std::size_t channel, int phase, std::span<const T> mean) { (void)channel, (void)phase, (void)mean; }
   // Closes the round. `delivered` [M] is 1 for each message that arrived. Client state changes only now.
   virtual void close_round(const RoundView<T>& round, std::span<const std::uint8_t> delivered) = 0;

@@ -53,16 +53,18 @@ void ClientState<T>::declare(const SlotSpec& spec) {
 template <class T>
 void ClientState<T>::allocate(Slot& slot, std::size_t num_frames, std::size_t shadows) const {
   if (!slot.double_buffered) shadows = 0;
-  slot.pool = Buffer<T>((num_frames + shadows) * slot.stride, memory_);
+  slot.pool = Buffer<T>((num_frames + waves_.size() * shadows) * slot.stride, memory_);
   slot.row_of_frame.assign(num_frames, kNoRow);
   slot.num_rows = 0;
   if (memory_ != Device::cpu || num_frames < num_clients_) {  // all rows have memory, or the pager fills them in order
     std::iota(slot.row_of_frame.begin(), slot.row_of_frame.end(), 0u);
     slot.num_rows = static_cast<std::uint32_t>(num_frames);
   }
-  slot.shadow_rows.resize(shadows);
-  std::iota(slot.shadow_rows.begin(), slot.shadow_rows.end(), static_cast<std::uint32_t>(num_frames));
-  slot.rows.resize(max_cohort_);
+  slot.shadow_rows.assign(waves_.size(), std::vector<std::uint32_t>(shadows));
+  slot.rows.assign(waves_.size(), std::vector<std::uint32_t>(max_cohort_));
+  auto next = static_cast<std::uint32_t>(num_frames);
+  for (std::vector<std::uint32_t>& rows : slot.shadow_rows)
+    for (std::uint32_t& row : rows) row = next++;
 }
 
 template <class T>
@@ -82,6 +84,7 @@ void ClientState<T>::bound_memory(std::uint64_t room) {
   }
   for (auto& [_, slot] : slots_) allocate(slot, num_frames_, shadows);
   if (num_frames_ == num_clients_) return;
+  if (waves_.size() > 1) throw ConfigError("--state-memory: rounds that overlap need the state of all clients in memory");
   pager_ = std::make_unique<StatePager>(
       num_clients_, static_cast<std::uint32_t>(num_frames_), client_bytes(), paging_->file, memory_,
       [this](std::uint32_t frame, std::vector<std::span<std::byte>>& parts) {
@@ -102,17 +105,18 @@ void ClientState<T>::refuse(std::uint64_t memory, bool was_asked) const {
 
 template <class T>
 void ClientState<T>::open_round(std::span<const std::uint32_t> cohort, std::span<const std::uint32_t> next_cohort) {
-  frames_.assign(cohort.begin(), cohort.end());
+  std::vector<std::uint32_t>& frames = waves_[now_];
+  frames.assign(cohort.begin(), cohort.end());
   if (pager_) {
     pager_->open_round(cohort, next_cohort);
-    for (std::uint32_t& frame : frames_) frame = pager_->frame_of_member(frame);
+    for (std::uint32_t& frame : frames) frame = pager_->frame_of_member(frame);
   }
   for (auto& [name, slot] : slots_) {
-    if (slot.double_buffered && cohort.size() > slot.shadow_rows.size())
+    if (slot.double_buffered && cohort.size() > slot.shadow_rows[now_].size())
       throw StoreError("a round of " + std::to_string(cohort.size()) +
-                       " clients came, and the memory for client state was taken to be for " + std::to_string(slot.shadow_rows.size()) +
-                       ": allow more (--state-memory), or leave it out");
-    for (std::size_t i = 0; i < cohort.size(); ++i) slot.rows[i] = row_of(slot, frames_[i]);
+                       " clients came, and the memory for client state was taken to be for " +
+                       std::to_string(slot.shadow_rows[now_].size()) + ": allow more (--state-memory), or leave it out");
+    for (std::size_t i = 0; i < cohort.size(); ++i) slot.rows[now_][i] = row_of(slot, frames[i]);
   }
 }
 

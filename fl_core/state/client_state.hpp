@@ -41,12 +41,17 @@ class FL_API ClientState {
               Device memory = Device::cpu);
   ~ClientState();
 
+  // Lets this number of rounds be open at the same time, each with clients of its own: waves 0, 1, ... Call it before the first
+  // declaration. Their rows have to fit into memory.
+  void allow_waves(std::size_t most) { waves_.resize(most); }
   void declare(const SlotSpec& spec);
   // Bounds the memory; call it after the last declaration. `room`: bytes of a GPU that client slots may use. Throws ConfigError
   // (memory_bytes) or DeviceError (room), with the required minimum, if memory does not suffice for a round.
   void bound_memory(std::uint64_t room = kNoBound);
 
-  // Assigns the clients of this round to cohort positions; call it before taking any view. Loads `next_cohort`, if known, in the
+  // Selects the wave to which everything refers that has cohort positions. The first one is selected at the beginning.
+  void select(std::size_t wave) { now_ = wave; }
+  // Assigns the clients of the wave's round to cohort positions; call it before taking any view. Loads `next_cohort`, if known, in the
   // background. Throws StoreError if rows cannot be read from or written to their file.
   void open_round(std::span<const std::uint32_t> cohort, std::span<const std::uint32_t> next_cohort = {});
   // Returns whether open_round() makes use of the next cohort.
@@ -55,12 +60,12 @@ class FL_API ClientState {
   // Returns the stored state of the cohort members at positions first .. first+count-1: [count,L].
   [[nodiscard]] BatchView<T> stored(const std::string& name, std::uint32_t first, std::uint32_t count) {
     Slot& slot = find(name);
-    return {slot.pool.data(), slot.rows.data() + first, count, slot.length, slot.stride};
+    return {slot.pool.data(), slot.rows[now_].data() + first, count, slot.length, slot.stride};
   }
   // Returns their shadow rows, which may be written until the round ends.
   [[nodiscard]] BatchView<T> shadow(const std::string& name, std::uint32_t first, std::uint32_t count) {
     Slot& slot = find(name);
-    return {slot.pool.data(), slot.shadow_rows.data() + first, count, slot.length, slot.stride};
+    return {slot.pool.data(), slot.shadow_rows[now_].data() + first, count, slot.length, slot.stride};
   }
   // Returns one client's stored vector [L] for modification in place; the client need not be in the cohort. It is valid until another
   // client is requested or a round opens. The host cannot access rows in a GPU's own memory: use peek() and put().
@@ -75,8 +80,9 @@ class FL_API ClientState {
   // Makes the shadow row the client's state, after the message at this position has arrived.
   void swap(const std::string& name, std::uint32_t position) {
     Slot& slot = find(name);
-    std::swap(slot.row_of_frame[frames_[position]], slot.shadow_rows[position]);  // open_round() has given the frame a row
-    slot.rows[position] = slot.row_of_frame[frames_[position]];
+    std::uint32_t& row = slot.row_of_frame[waves_[now_][position]];  // open_round() has given the frame a row
+    std::swap(row, slot.shadow_rows[now_][position]);
+    slot.rows[now_][position] = row;
   }
 
   // Returns the memory of client slots: the host's, managed, or a GPU's own.
@@ -103,7 +109,7 @@ class FL_API ClientState {
   [[nodiscard]] std::size_t size_bytes() const;
   [[nodiscard]] std::size_t client_bytes() const;
   // Return the memory in bytes if all rows are in memory, and the minimum for one round. Call after the last declaration.
-  [[nodiscard]] std::uint64_t whole_bytes() const { return num_clients_ * client_bytes() + max_cohort_ * shadow_bytes(); }
+  [[nodiscard]] std::uint64_t whole_bytes() const { return num_clients_ * client_bytes() + waves_.size() * max_cohort_ * shadow_bytes(); }
   [[nodiscard]] std::uint64_t least_bytes() const;
   // Returns the maximum number of clients whose rows are in memory.
   [[nodiscard]] std::size_t num_frames() const { return num_frames_; }
@@ -116,8 +122,8 @@ class FL_API ClientState {
     Buffer<T> pool;                           // [frames + shadows, stride]
     std::vector<std::uint32_t> row_of_frame;  // [frames], kNoRow where the frame has not been used
     std::uint32_t num_rows = 0;               // that frames have
-    std::vector<std::uint32_t> shadow_rows;   // [maximum cohort size]
-    std::vector<std::uint32_t> rows;          // [max_cohort] rows of this round's members
+    // By wave: [maximum cohort size].
+    std::vector<std::vector<std::uint32_t>> shadow_rows, rows;  // `rows` are those of the round's members
   };
   static constexpr std::uint32_t kNoRow = ~std::uint32_t{0};
 
@@ -141,7 +147,8 @@ class FL_API ClientState {
   std::size_t num_clients_, max_cohort_, P_, likely_cohort_, num_frames_;
   Device memory_;  // of slots: the host's, managed if operators run on a GPU, or that GPU's own
   std::map<std::string, Slot> slots_;
-  std::vector<std::uint32_t> frames_;  // of this round's members
+  std::vector<std::vector<std::uint32_t>> waves_{1};  // by wave: frames of the round's members
+  std::size_t now_ = 0;                               // the selected wave
   std::vector<std::uint32_t> acknowledged_;
   std::vector<T> peeked_;
   std::unique_ptr<StatePaging> paging_;  // null: memory has no bound

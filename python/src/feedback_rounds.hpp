@@ -2,7 +2,7 @@
 //
 //   send      client: the vector of a round becomes a message, by the feedback's prepare() and the operators of its channels
 //   receive   server: the messages of the round become an estimate; then the state of the clients that sent moves
-// The steps and their order are those of Round, BlockRunner and ClientHost, which compute a whole cohort at once; here each client sends
+// The steps and their order are those of Round, BlockRunner and ClientProcess, which compute a whole cohort at once; here each client sends
 // when its vector exists. Tests compare the two.
 #pragma once
 

@@ -11,10 +11,11 @@ namespace fl {
 
 template <class T>
 ClientSide<T>::ClientSide(const Scenario& scenario, FederatedProblem<T>& problem, const RunMethod<T>& method, const RunSettings& run,
-                          const SharedState<T>& shared, CohortSizes cohort, const ClientPlace& place, ThreadPool& pool)
+                          SharedReplica<T> shared, CohortSizes cohort, const ClientPlace& place, ThreadPool& pool)
     : method_(method), run_(run), place_(place), pool_(pool) {
   const std::size_t N = run.num_clients;
   state_ = std::make_unique<ClientState<T>>(N, cohort.most, run.P, place.paging, cohort.likely, place.memory);
+  state_->allow_waves(cohort.waves);
   declare_slots<T>(method, run, {.clients = state_.get()});
   SamplingOptions sampling = method.local->step_settings().sampling;
   sampling.sample_file = problem.find_input("local.sample_file", sampling.sample_file);
@@ -25,7 +26,7 @@ ClientSide<T>::ClientSide(const Scenario& scenario, FederatedProblem<T>& problem
   });
   static_assert(static_cast<int>(PublishedMetrics::ec_sgd) == static_cast<int>(EvaluateOptions::PublishedMetrics::ec_sgd));
   runner_ = std::make_unique<BlockRunner<T>>(
-      BlockRunnerParts<T>{*method.local, *method.feedback, method.exchange, *oracle_, pool, *state_, shared}, cohort.most,
+      BlockRunnerParts<T>{*method.local, *method.feedback, method.exchange, *oracle_, pool, *state_, shared.slots}, cohort.most,
       BlockRunnerOptions{.block = place.block,
                          .materialise = place.materialise,
                          .published_metrics = static_cast<PublishedMetrics>(static_cast<int>(scenario.evaluate.published_metrics)),
@@ -39,7 +40,8 @@ ClientSide<T>::ClientSide(const Scenario& scenario, FederatedProblem<T>& problem
   const AbsenceRule absence = absence_rule(scenario, method, run);
   const bool runs_memory_sum =
       !absence.slot.empty() && MemorySum<T>::pays_to_run(N, cohort.likely, static_cast<std::uint64_t>(scenario.evaluate.every));
-  host_ = std::make_unique<ClientHost<T>>(run, absence, runs_memory_sum, *state_, shared, *runner_, pool);
+  process_ = std::make_unique<ClientProcess<T>>(ClientParts<T>{run, *method.feedback, method.exchange, *state_, shared, *runner_, pool},
+                                                absence, runs_memory_sum, cohort.waves);
 }
 
 template <class T>

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "clients/client_host.hpp"
+#include "clients/client_process.hpp"
 #include "clients/minibatches.hpp"
 #include "fl_core/state/state_pager.hpp"
 #include "scenarios/experiment/federated_problem.hpp"
@@ -34,20 +34,20 @@ struct ClientPlace {
 template <class T>
 class ClientSide final : public RunClients<T> {
  public:
-  // The arguments passed by reference outlive this object; `shared` is the replica of the shared state in this process. Throws ConfigError
-  // if the local update cannot draw minibatches from the data.
+  // The arguments passed by reference outlive this object, and so do the shared slots. Throws ConfigError if the local update cannot draw
+  // minibatches from the data.
   ClientSide(const Scenario& scenario, FederatedProblem<T>& problem, const RunMethod<T>& method, const RunSettings& run,
-             const SharedState<T>& shared, CohortSizes cohort, const ClientPlace& place, ThreadPool& pool);
+             SharedReplica<T> shared, CohortSizes cohort, const ClientPlace& place, ThreadPool& pool);
 
-  [[nodiscard]] CohortRunner<T>& clients() override { return *host_; }
-  [[nodiscard]] ClientProbe<T>& probe() override { return host_->probe(); }
+  [[nodiscard]] CohortRunner<T>& clients() override { return *process_; }
+  [[nodiscard]] ClientProbe<T>& probe() override { return process_->probe(); }
   void prepare(std::span<const double> x_star) override;
   void record_into(SampleRecorder* samples) override { oracle_->record_into(samples); }
   [[nodiscard]] std::string page_file() override { return state_->page_file(); }
   void commit_checkpoint() override { state_->commit_checkpoint(); }
   void require_nothing_after(std::uint64_t round) const override;
 
-  [[nodiscard]] std::size_t size_bytes() const { return state_->size_bytes() + host_->size_bytes() + runner_->size_bytes(); }
+  [[nodiscard]] std::size_t size_bytes() const { return state_->size_bytes() + process_->size_bytes() + runner_->size_bytes(); }
   [[nodiscard]] WholeMinibatch whole_minibatch() const { return largest_minibatch(*oracle_, place_.measures_gradients); }
   [[nodiscard]] std::uint64_t most_bytes_on_device() const { return runner_->most_bytes_on_device(run_.P); }
   [[nodiscard]] std::uint64_t most_pinned_bytes() const { return runner_->most_pinned_bytes(); }
@@ -58,7 +58,7 @@ class ClientSide final : public RunClients<T> {
   [[nodiscard]] BlockRunner<T>& runner() { return *runner_; }
 
   // For tests and tools.
-  [[nodiscard]] ClientHost<T>& host() { return *host_; }
+  [[nodiscard]] ClientProcess<T>& process() { return *process_; }
   [[nodiscard]] ClientState<T>& state() { return *state_; }
   [[nodiscard]] const ClientState<T>& state() const { return *state_; }
 
@@ -72,7 +72,7 @@ class ClientSide final : public RunClients<T> {
   std::unique_ptr<ClientState<T>> state_;
   std::unique_ptr<GradientOracle<T>> oracle_;
   std::unique_ptr<BlockRunner<T>> runner_;
-  std::unique_ptr<ClientHost<T>> host_;
+  std::unique_ptr<ClientProcess<T>> process_;
 };
 
 extern template class ClientSide<float>;

@@ -84,7 +84,7 @@ std::size_t Experiment<T>::over_select(Participation& participation) const {
 template <class T>
 std::unique_ptr<ClientSide<T>> Experiment<T>::simulate_clients(CohortSizes cohort) {
   const bool gradients = measuring_.set.ever_needs(&MeasureCost::gradients);
-  return std::make_unique<ClientSide<T>>(scenario_, problem_, method_, run_, *sides_.shared, cohort,
+  return std::make_unique<ClientSide<T>>(scenario_, problem_, method_, run_, SharedReplica<T>{*sides_.shared}, cohort,
                                          ClientPlace{.block = machine_.block,
                                                      .materialise = machine_.materialise,
                                                      .device = machine_.device,

@@ -83,7 +83,7 @@ class Experiment {
   [[nodiscard]] SharedState<T>& shared() { return *sides_.shared; }
   [[nodiscard]] ServerState<T>& state() { return *sides_.server.state; }
   [[nodiscard]] BlockRunner<T>& runner() { return sides_.simulated->runner(); }
-  [[nodiscard]] ClientHost<T>& host() { return sides_.simulated->host(); }
+  [[nodiscard]] ClientProcess<T>& process() { return sides_.simulated->process(); }
   [[nodiscard]] Round<T>& round() { return *sides_.server.round; }
   [[nodiscard]] const Downlink<T>& downlink() const { return *sides_.server.downlink; }
   [[nodiscard]] const Exchange<T>& exchange() const { return method_.exchange; }

@@ -23,6 +23,7 @@ namespace fl {
 struct CohortSizes {
   std::size_t most = 0, likely = 0;
   std::size_t enough = 0;  // messages after which a round goes on without the others; 0 = all
+  std::size_t waves = 1;   // rounds that may be open at the same time
 };
 
 template <class T>

@@ -55,8 +55,8 @@ class ClientHalf {
         run_(run_settings(scenario, method_, problem)),
         shared_(run_.P) {
     declare_slots<T>(method_, run_, {.shared = &shared_});
-    side_ = std::make_unique<ClientSide<T>>(scenario, problem, method_, run_, shared_, CohortSizes{max_cohort, max_cohort},
-                                            ClientPlace{.materialise = true, .paging = paging}, pool_);
+    side_ = std::make_unique<ClientSide<T>>(scenario, problem, method_, run_, SharedReplica<T>{shared_, true},
+                                            CohortSizes{max_cohort, max_cohort}, ClientPlace{.materialise = true, .paging = paging}, pool_);
     forget(shared_, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast || slot.sync == SlotSync::initial; });
     if (method_.local->traits().needs_optimum) side_->prepare(problem.optimum(scenario.evaluate.optimum).x);
   }
@@ -73,7 +73,6 @@ class ClientHalf {
     std::vector<T> replacement;  // of the error memory of clients that return
     archive.list(replacement);
     archive.finish();
-    method_.feedback->derive(view(), shared_);
     side_->clients().open_round(view(), {.replacement = replacement});
     forget(shared_, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast_at_close || slot.derive_alone_reads_it; });
   }
@@ -81,7 +80,8 @@ class ClientHalf {
   // Returns the messages of all clients in a phase: the counts of the ledger, and the bytes of each message that was not refused.
   [[nodiscard]] Bytes send(int phase) {
     Archive archive;
-    for (const ClientMessage<T>& message : side_->clients().exchange(view(), phase)) {
+    const MessageBatch<T> batch = side_->clients().exchange(view(), phase);
+    for (const ClientMessage<T>& message : batch.messages) {
       ClientMessage<T> counted = message;
       Bytes sent(message.encoded.begin(), message.encoded.end());
       counted.encoded = {};  // an address, which is meaningless in the other half
@@ -92,12 +92,11 @@ class ClientHalf {
   }
 
   void learn_mean(std::size_t c, int phase, const Bytes& bytes) {
-    const ExchangeChannel<T>& channel = method_.exchange.channels[c];
-    std::vector<T> mean(channel.length(phase)), estimate(run_.P);
+    std::vector<T> mean(method_.exchange.channels[c].length(phase));
     Archive archive(bytes);
     archive.array(std::span(mean));
     archive.finish();
-    channel.compressor->absorb_mean(phase, channel.scope, mean, shared_.slot(channel.shared_slot).data(), estimate.data());
+    side_->clients().learn_mean(c, phase, mean);
   }
 
   // Reads which clients' messages arrived, and the shared slots that travel when a round closes.
@@ -107,7 +106,6 @@ class ClientHalf {
     archive.list(delivered);
     persist_slots(archive, shared_, SlotSync::broadcast_at_close);
     archive.finish();
-    shared_.keep_model(reference_);
     side_->clients().close_round(view(), delivered);
   }
 
@@ -148,7 +146,7 @@ class Wire final : public CohortRunner<T> {
 
   void open_round(const RoundView<T>& round, const RoundOpening<T>& known) override { clients_.open(opening(round, known.replacement)); }
   void skip_round(std::uint32_t round) override { clients_.skip(round); }
-  std::span<const ClientMessage<T>> exchange(const RoundView<T>& round, int phase) override {
+  MessageBatch<T> exchange(const RoundView<T>& round, int phase) override {
     const Bytes bytes = clients_.send(phase);
     Archive archive(bytes);
     messages_.resize(round.order.cohort.size());
@@ -161,16 +159,7 @@ class Wire final : public CohortRunner<T> {
       messages_[i].encoded = sent_[i];
     }
     archive.finish();
-    return messages_;
-  }
-  // Fails, because the server's half can only read bytes.
-  [[nodiscard]] const Payload<T>* payload(std::size_t, std::uint32_t) const override {
-    ADD_FAILURE() << "the server looks at a message where the client has it";
-    return nullptr;
-  }
-  [[nodiscard]] std::span<const T> statistics(std::uint32_t) const override {
-    ADD_FAILURE() << "the server looks at statistics where the client has them";
-    return {};
+    return {.messages = messages_};
   }
   void learn_mean(std::size_t channel, int phase, std::span<const T> mean) override {
     std::vector<T> values(mean.begin(), mean.end());

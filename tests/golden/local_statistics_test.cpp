@@ -27,7 +27,7 @@ class LocalStatistics : public test::StatisticsStudy {
  protected:
   [[nodiscard]] static std::vector<double> own_of(OneRun<double>& run, std::uint32_t client) {
     std::vector<double> x(kWeights + kStatistics);
-    run->host().probe().put_own_statistics(client, x.data());
+    run->process().probe().put_own_statistics(client, x.data());
     return statistics_of(x);
   }
 };

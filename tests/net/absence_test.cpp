@@ -34,18 +34,17 @@ class LossyLink final : public CohortRunner<T> {
     clients_.open_round(round, {.replacement = opening.replacement});
   }
   void skip_round(std::uint32_t round) override { clients_.skip_round(round); }
-  std::span<const ClientMessage<T>> exchange(const RoundView<T>& round, int phase) override {
-    const auto sent = clients_.exchange(round, phase);
-    messages_.assign(sent.begin(), sent.end());
+  MessageBatch<T> exchange(const RoundView<T>& round, int phase) override {
+    MessageBatch<T> sent = clients_.exchange(round, phase);
+    messages_.assign(sent.messages.begin(), sent.messages.end());
     for (std::size_t i = 0; i < messages_.size(); ++i) {
       if (!loss_.takes(round.order.round, phase, messages_[i].client)) continue;
       messages_[i] = {.client = messages_[i].client, .refused = true, .is_absent = true, .encoded = {}};
       this->lost_memories_[i] = 1;
     }
-    return messages_;
+    sent.messages = messages_;
+    return sent;
   }
-  [[nodiscard]] const Payload<T>* payload(std::size_t c, std::uint32_t i) const override { return clients_.payload(c, i); }
-  [[nodiscard]] std::span<const T> statistics(std::uint32_t i) const override { return clients_.statistics(i); }
   void learn_mean(std::size_t c, int phase, std::span<const T> mean) override { clients_.learn_mean(c, phase, mean); }
   void close_round(const RoundView<T>& round, std::span<const std::uint8_t> delivered) override { clients_.close_round(round, delivered); }
   [[nodiscard]] std::span<const T> error_memory(std::uint32_t i) override { return clients_.error_memory(i); }
@@ -62,7 +61,7 @@ class LossyClients final : public RunClients<T> {
  public:
   LossyClients(const ClientRequest<T>& request, const Loss& loss)
       : problem_(request.cell.scenario, cache_, request.pool, request.cell.folder),
-        side_(request.cell.scenario, problem_, request.method, request.run, request.shared, request.cohort,
+        side_(request.cell.scenario, problem_, request.method, request.run, SharedReplica<T>{request.shared}, request.cohort,
               ClientPlace{.materialise = true}, request.pool),
         link_(side_.clients(), loss) {}
   [[nodiscard]] CohortRunner<T>& clients() override { return link_; }

@@ -72,9 +72,7 @@ class Far final : public CohortRunner<double> {
  public:
   void open_round(const RoundView<double>&, const RoundOpening<double>&) override {}
   void skip_round(std::uint32_t) override {}
-  std::span<const ClientMessage<double>> exchange(const RoundView<double>&, int) override { return {}; }
-  [[nodiscard]] const Payload<double>* payload(std::size_t, std::uint32_t) const override { return nullptr; }
-  [[nodiscard]] std::span<const double> statistics(std::uint32_t) const override { return {}; }
+  MessageBatch<double> exchange(const RoundView<double>&, int) override { return {}; }
   void close_round(const RoundView<double>&, std::span<const std::uint8_t>) override {}
   [[nodiscard]] std::span<const double> error_memory(std::uint32_t) override { return {}; }
   void persist(Archive&) override {}
@@ -112,14 +110,14 @@ TEST(MessageReader, ReadsBytesAndNamesWhoseAreNoMessage) {
   messages[0].client = client;
   messages[0].encoded = bytes;
   Far far;
-  reader.read(round, 0, messages, far);
+  reader.read(round, 0, {.messages = messages}, far);
   ASSERT_NE(reader.payload(0, 0), nullptr);
   EXPECT_NE(reader.payload(0, 0), &sent);
   EXPECT_EQ(std::vector<double>(reader.payload(0, 0)->value.begin(), reader.payload(0, 0)->value.end()), vector);
 
   messages[0].encoded = std::span<const std::byte>(bytes).first(bytes.size() - 1);
   try {
-    reader.read(round, 0, messages, far);
+    reader.read(round, 0, {.messages = messages}, far);
     FAIL() << "a byte is missing";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("the message of client 5 in round 7 cannot be read"));

@@ -171,7 +171,7 @@ TEST(AbsentState, TheMeanMemoryOfAllClientsCanBeCarriedAlong) {
       }
     }
     EXPECT_GT(moved, 10u) << rule;
-    EXPECT_GT(run->host().size_bytes(), 0u) << "it was carried along";
+    EXPECT_GT(run->process().size_bytes(), 0u) << "it was carried along";
   }
   std::filesystem::remove(trace);
 }
@@ -193,9 +193,7 @@ class FourClients final : public CohortRunner<double> {
 
   void open_round(const RoundView<double>&, const RoundOpening<double>&) override {}
   void skip_round(std::uint32_t) override {}
-  std::span<const ClientMessage<double>> exchange(const RoundView<double>&, int) override { return {}; }
-  [[nodiscard]] const Payload<double>* payload(std::size_t, std::uint32_t) const override { return nullptr; }
-  [[nodiscard]] std::span<const double> statistics(std::uint32_t) const override { return {}; }
+  MessageBatch<double> exchange(const RoundView<double>&, int) override { return {}; }
   void close_round(const RoundView<double>&, std::span<const std::uint8_t>) override {}
   [[nodiscard]] std::span<const double> error_memory(std::uint32_t position) override {
     return clients.of_client("error", cohort[position]);

@@ -1,0 +1,141 @@
+#include "clients/client_process.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "fl_core/config/error.hpp"
+#include "fl_core/ops/scaled_sums.hpp"
+#include "fl_core/round/own_statistics.hpp"
+
+namespace fl {
+
+template <class T>
+ClientProcess<T>::ClientProcess(const ClientParts<T>& parts, AbsenceRule absence, bool runs_memory_sum, std::size_t waves)
+    : parts_(parts),
+      absence_(std::move(absence)),
+      memory_sum_(absence_, parts.run.weights, runs_memory_sum, parts.state, parts.pool),
+      waves_(waves) {}
+
+template <class T>
+typename ClientProcess<T>::Wave& ClientProcess<T>::select(std::size_t wave) {
+  now_ = wave;
+  parts_.state.select(wave);
+  return waves_[wave];
+}
+
+// Selects the wave of a round that begins: one that is not open, or else the oldest.
+template <class T>
+typename ClientProcess<T>::Wave& ClientProcess<T>::open_wave(std::uint32_t round) {
+  const auto free = std::ranges::find(waves_, false, &Wave::is_open);
+  const auto chosen = free != waves_.end() ? free : std::ranges::min_element(waves_, {}, &Wave::round);
+  Wave& wave = select(static_cast<std::size_t>(chosen - waves_.begin()));
+  wave.round = round;
+  wave.is_open = true;
+  return wave;
+}
+
+template <class T>
+typename ClientProcess<T>::Wave& ClientProcess<T>::wave_of(std::uint32_t round) {
+  const auto found = std::ranges::find(waves_, round, &Wave::round);
+  if (found == waves_.end() || !found->is_open) throw Error("round " + std::to_string(round) + " is not open");
+  return select(static_cast<std::size_t>(found - waves_.begin()));
+}
+
+template <class T>
+void ClientProcess<T>::open_round(const RoundView<T>& round, const RoundOpening<T>& opening) {
+  if (parts_.shared.is_own && !opening.derived_is_known) parts_.feedback.derive(round, parts_.shared.slots);
+  Wave& wave = open_wave(round.order.round);
+  wave.cohort = round.order.cohort;
+  parts_.state.open_round(wave.cohort, opening.next_cohort);
+  memory_sum_.begin_round(round.order.round, wave.cohort);
+  absence_.settle(round.order.round, wave.cohort, opening.replacement, parts_.state);
+  if (!parts_.run.local_statistics) return;
+  wave.received.assign(round.reference.begin(), round.reference.end());
+  clear_statistics(parts_.run.statistics, wave.received.data());
+}
+
+// If statistics stay with the clients, no client sends any, and clients do not see those of the server's model (their mean, for measures).
+// A gradient's entry is then exactly 0 - b with the statistic b of the minibatch, so that a client's own statistics depend only on its own
+// values and the messages that it receives.
+template <class T>
+MessageBatch<T> ClientProcess<T>::exchange(const RoundView<T>& round, int phase) {
+  const Wave& wave = wave_of(round.order.round);
+  if (!parts_.run.local_statistics) return parts_.runner.exchange(round, phase, now_);
+  MessageBatch<T> batch = parts_.runner.exchange(RoundView<T>{round.run, round.order, wave.received}, phase, now_);
+  std::ranges::fill(batch.statistics, std::span<const T>());
+  return batch;
+}
+
+template <class T>
+void ClientProcess<T>::skip_round(std::uint32_t round) {
+  memory_sum_.begin_round(round, {});
+}
+
+template <class T>
+void ClientProcess<T>::learn_mean(std::size_t channel, int phase, std::span<const T> mean) {
+  if (!parts_.shared.is_own) return;
+  const ExchangeChannel<T>& of = parts_.exchange.channels[channel];
+  std::vector<T> estimate(parts_.run.P);
+  of.compressor->absorb_mean(phase, of.scope, mean, parts_.shared.slots.slot(of.shared_slot).data(), estimate.data());
+}
+
+// Moves statistics that stay with the clients according to the clients' work, whether or not their messages have content.
+template <class T>
+void ClientProcess<T>::close_round(const RoundView<T>& round, std::span<const std::uint8_t> delivered) {
+  Wave& wave = wave_of(round.order.round);
+  if (parts_.shared.is_own) parts_.shared.slots.keep_model(round.reference);
+  for (std::uint32_t i = 0; parts_.run.local_statistics && i < wave.cohort.size(); ++i)
+    if (delivered[i] != 0) std::ranges::copy(parts_.runner.statistics(i), parts_.state.stored(kOwnStatistics, i, 1).row(0));
+  parts_.runner.acknowledge(round, delivered, now_);
+  memory_sum_.end_round(wave.cohort);
+  wave.is_open = false;
+}
+
+template <class T>
+std::span<const T> ClientProcess<T>::error_memory(std::uint32_t position) {
+  const std::string& slot = absence_.rule().slot;
+  const std::uint32_t client = waves_[now_].cohort[position];
+  return parts_.state.memory() == Device::cuda ? parts_.state.peek(slot, client) : parts_.state.of_client(slot, client);
+}
+
+template <class T>
+void ClientProcess<T>::persist(Archive& archive) {
+  parts_.state.persist(archive);
+  memory_sum_.persist(archive);
+}
+
+template <class T>
+void ClientProcess<T>::Probe::add_statistics_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) {
+  std::vector<double> move(mean.size());
+  for (std::uint32_t i = 0; i < process_.waves_[process_.now_].cohort.size(); ++i) {
+    if (delivered[i] == 0) continue;
+    read_statistics_move(i, move);
+    add_scaled<double>(process_.parts_.run.weights[process_.waves_[process_.now_].cohort[i]], std::span<const double>(move), mean);
+  }
+}
+
+template <class T>
+void ClientProcess<T>::Probe::read_statistics_move(std::uint32_t position, std::span<double> move) {
+  const std::span<const T> now = process_.parts_.runner.statistics(position);
+  std::vector<T> before(move.size());
+  std::ranges::fill(move, 0.0);
+  read_own_statistics<T>(process_.parts_.state, process_.parts_.shared.slots, process_.waves_[process_.now_].cohort[position],
+                         process_.parts_.state.stored(kOwnStatistics, position, 1).row(0), before.data());
+  std::ranges::transform(now, before, move.begin(), [](T a, T b) { return static_cast<double>(a) - static_cast<double>(b); });
+}
+
+template <class T>
+void ClientProcess<T>::Probe::put_own_statistics(std::uint32_t client, T* x) {
+  if (!process_.parts_.run.local_statistics) return;
+  std::vector<T> own(process_.parts_.shared.slots.slot(kInitialStatistics).size());
+  const std::span<const T> stored = process_.parts_.state.peek(kOwnStatistics, client);
+  const std::vector<T> zeros(stored.empty() ? own.size() : 0);  // peek() is empty if all are 0
+  read_own_statistics(process_.parts_.state, process_.parts_.shared.slots, client, stored.empty() ? zeros.data() : stored.data(),
+                      own.data());
+  scatter_statistics(process_.parts_.run.statistics, own.data(), x);
+}
+
+template class ClientProcess<float>;
+template class ClientProcess<double>;
+
+}  // namespace fl
