@@ -16,11 +16,9 @@
 #include "fl_core/round/round_times.hpp"
 #include "fl_core/round/round_views.hpp"
 #include "server/absent_memory.hpp"
-#include "server/aggregator.hpp"
-#include "server/delivery.hpp"
 #include "server/downlink.hpp"
-#include "server/message_reader.hpp"
 #include "server/participation.hpp"
+#include "server/reducer.hpp"
 #include "server/server_optimizer.hpp"
 
 namespace fl {
@@ -70,35 +68,27 @@ class Round {
   [[nodiscard]] const RoundPlan& plan() const { return cohorts_.now; }
   // Return 1 for each message of the last round that arrived, by cohort position, and the number of clients whose message does
   // not count.
-  [[nodiscard]] std::span<const std::uint8_t> delivered() const { return delivery_.delivered(); }
-  [[nodiscard]] std::size_t refused() const { return delivery_.refused(); }
+  [[nodiscard]] std::span<const std::uint8_t> delivered() const { return reducer_.delivery().delivered(); }
+  [[nodiscard]] std::size_t refused() const { return reducer_.delivery().refused(); }
   // Returns the number of those whose message did not arrive in time.
-  [[nodiscard]] std::size_t absent() const { return delivery_.absent(); }
+  [[nodiscard]] std::size_t absent() const { return reducer_.delivery().absent(); }
   // Returns sum_i w_i e_i [P] over all clients, with the error memory with which each would begin `round`.
   [[nodiscard]] std::vector<double> memory_sum(std::uint32_t round);
   // Returns AbsentMemory::residual_age of the last round's cohort, before the round.
   [[nodiscard]] double residual_age() const { return cohorts_.residual_age; }
   // Returns the estimate of the last round: [P].
-  [[nodiscard]] std::span<const double> estimate() const { return estimate_.span(); }
+  [[nodiscard]] std::span<const double> estimate() const { return reducer_.estimate(); }
 
  private:
   void sample(std::uint32_t round);
   void draw(std::uint32_t round, RoundPlan& plan) const;
   void open(std::uint32_t round, bool measure);
-  void receive();
   void step();
   // Returns the factor that the server's optimizer applies to estimates in addition to its learning rate: gamma if they are gradients,
   // else 1.
   [[nodiscard]] double step_of(double step_size) const { return parts_.run.unit == Unit::gradient ? step_size : 1.0; }
-  // Returns whether the message sum is the estimate itself, so that no copy is needed.
-  [[nodiscard]] bool sums_are_estimates() const {
-    return parts_.plan.estimate_is_sum && parts_.exchange.channels.size() == 1 && parts_.exchange.num_phases() == 1;
-  }
   [[nodiscard]] RoundView<T> view() const { return {parts_.run, order_, parts_.downlink.reference()}; }
   void collect(int phase);
-  void aggregate(int phase, std::size_t channel);
-  void absorb_mean(int phase, std::size_t channel);
-  void average_statistics();
   void keep_statistics();
 
   // The clients of this round, and those of the next one if clients read ahead.
@@ -107,36 +97,14 @@ class Round {
     std::uint32_t next_round = 0;  // the round of `next`; 0 = none
     double residual_age = 0;       // of this round's cohort, before the round
   };
-  // The sums of a channel's messages.
-  struct ChannelSums {
-    Buffer<double> cohort, population;         // [L] with cohort_weight and population_weight
-    std::vector<const Payload<T>*> arrived{};  // [M] of the last phase
-  };
-  // Data of arrived messages other than their payloads.
-  struct Reports {
-    std::vector<double> work;        // [M] of each message
-    std::vector<double> statistics;  // [S] of the model after this round
-  };
-  // The mean of a phase, and the operator's estimate from it.
-  struct PhaseMean {
-    Buffer<T> message, estimate;
-  };
-
   RoundParts<T> parts_;
   RoundSettings settings_;
   std::span<T> model_;  // x [P]
   Ledger ledger_;
-  MessageReader<T> reader_;
-  Aggregator<T> aggregator_;
+  Reducer<T> reducer_;
   Cohorts cohorts_;
   RoundOrder order_;
   AbsentMemory<T> absence_;
-  Buffer<double> estimate_;  // [P]
-  std::vector<ChannelSums> channels_;
-  std::vector<Aggregate> aggregates_;  // by channel
-  Delivery delivery_;
-  Reports reports_;
-  PhaseMean phase_mean_;
 };
 
 extern template class Round<float>;

@@ -1,0 +1,133 @@
+#include "server/reducer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "fl_core/round/own_statistics.hpp"
+
+namespace fl {
+
+template <class T>
+Reducer<T>::Reducer(const ReducerParts<T>& parts, Device sums, RoundTimes* times)
+    : parts_(parts),
+      times_(times),
+      reader_(parts.exchange, parts.pool),
+      aggregator_(parts.pool),
+      estimate_(parts.run.P, sums),
+      aggregates_(parts.exchange.channels.size()) {
+  for (std::size_t c = 0; c < aggregates_.size(); ++c) channels_.push_back({Buffer<double>(0, sums), Buffer<double>(0, sums)});
+}
+
+template <class T>
+void Reducer<T>::open(RoundPlan& plan) {
+  plan_ = &plan;
+  delivery_.open(plan.cohort.size());
+}
+
+template <class T>
+void Reducer<T>::skip() {
+  std::fill(estimate_.begin(), estimate_.end(), 0.0);
+  delivery_.skip();
+}
+
+template <class T>
+void Reducer<T>::take(const RoundView<T>& round, int phase, MessageBatch<T> batch, CohortRunner<T>& clients, const Spread& spread) {
+  reports_.work.clear();
+  for (const ClientMessage<T>& message : batch.messages) reports_.work.push_back(message.work);
+  {
+    const ScopedTimer timer(seconds_in(times_, &RoundTimes::aggregate_s));
+    reader_.read(round, phase, std::move(batch), clients);
+  }
+  delivery_.take(reader_.messages(), plan_->cohort_weight);
+  for (std::size_t c = 0; c < parts_.exchange.channels.size(); ++c)
+    if (phase < parts_.exchange.channels[c].num_phases()) aggregate(phase, c, spread);
+}
+
+template <class T>
+void Reducer<T>::receive(const RoundView<T>& round) {
+  if (!parts_.run.local_statistics) average_statistics();
+  if (!sums_are_estimates()) {
+    std::vector<ArrivedMessages<T>> arrived;
+    for (std::size_t c = 0; c < channels_.size(); ++c)
+      arrived.push_back({parts_.exchange.channels[c].phase_scope.back(), channels_[c].arrived});
+    parts_.feedback.receive({round, plan_->cohort_weight, plan_->population_weight, arrived, parts_.state, parts_.shared}, aggregates_,
+                            estimate_.span());
+  }
+  if (parts_.run.normalises()) multiply_by_mean_work();
+  reader_.release();
+}
+
+// Normalised vectors are per unit of work, so the estimate is multiplied by the mean work, sum_i weight_i work_i / sum weight.
+template <class T>
+void Reducer<T>::multiply_by_mean_work() {
+  double work = 0, sum = 0;
+  for (std::size_t i = 0; i < reports_.work.size(); ++i) {
+    if (delivery_.delivered()[i] == 0) continue;
+    work += plan_->cohort_weight[i] * reports_.work[i];
+    sum += plan_->cohort_weight[i];
+  }
+  if (sum > 0)
+    for (double& e : estimate_) e *= work / sum;
+}
+
+// Averages the statistics of delivered messages, if any, with the cohort's weights.
+template <class T>
+void Reducer<T>::average_statistics() {
+  reports_.statistics.assign(num_statistics(parts_.run.statistics), 0.0);
+  double sum = 0;
+  for (std::uint32_t i = 0; i < delivery_.delivered().size() && !reports_.statistics.empty(); ++i) {
+    const std::span<const T> told = delivery_.delivered()[i] != 0 ? reader_.statistics(i) : std::span<const T>();
+    const double weight = plan_->cohort_weight[i];
+    if (!told.empty()) sum += weight;
+    for (std::size_t s = 0; s < told.size(); ++s) reports_.statistics[s] += weight * static_cast<double>(told[s]);
+  }
+  if (!(sum > 0)) reports_.statistics.clear();
+  for (double& s : reports_.statistics) s /= sum;
+}
+
+template <class T>
+void Reducer<T>::aggregate(int phase, std::size_t c, const Spread& spread) {
+  const ScopedTimer timer(seconds_in(times_, &RoundTimes::aggregate_s));
+  const ExchangeChannel<T>& channel = parts_.exchange.channels[c];
+  const Scope& scope = channel.phase_scope[static_cast<std::size_t>(phase)];
+  std::vector<const Payload<T>*>& arrived = channels_[c].arrived;
+  arrived.resize(plan_->cohort.size());
+  for (std::uint32_t i = 0; i < arrived.size(); ++i) arrived[i] = delivery_.delivered()[i] != 0 ? reader_.payload(c, i) : nullptr;
+  Buffer<double>& sums = sums_are_estimates() ? estimate_ : channels_[c].cohort;
+  sums.resize_discard(scope.P);
+  aggregator_.sum(arrived, plan_->cohort_weight, scope, sums.span());
+  aggregates_[c] = {sums.span(), sums.span()};
+  if (channel.num_phases() > 1) return absorb_mean(phase, c, spread);
+
+  const bool same = std::equal(plan_->cohort_weight.begin(), plan_->cohort_weight.end(), plan_->population_weight.begin());
+  if (same || !parts_.plan.needs_population) return;
+  Buffer<double>& population = channels_[c].population;
+  population.resize_discard(scope.P);
+  aggregator_.sum(arrived, plan_->population_weight, scope, population.span());
+  aggregates_[c].population = population.span();
+}
+
+// Everyone learns the mean of the phase and moves the operator's shared state by it; the last one is the mean of the messages.
+template <class T>
+void Reducer<T>::absorb_mean(int phase, std::size_t c, const Spread& spread) {
+  const ExchangeChannel<T>& channel = parts_.exchange.channels[c];
+  Buffer<double>& sums = channels_[c].cohort;
+  phase_mean_.message.resize_discard(sums.size());
+  phase_mean_.estimate.resize_discard(parts_.run.P);
+  std::copy(sums.begin(), sums.end(), phase_mean_.message.begin());
+  const std::span<T> shared = parts_.shared.slot(channel.shared_slot);
+  channel.compressor->absorb_mean(phase, channel.scope, phase_mean_.message.span(), shared.data(), phase_mean_.estimate.data());
+  clear_statistics(parts_.run.statistics, phase_mean_.estimate.data());
+  if (phase + 1 < channel.num_phases()) {
+    spread(c, phase, phase_mean_.message.span());
+    return;
+  }
+  sums.resize_discard(parts_.run.P);
+  std::copy(phase_mean_.estimate.begin(), phase_mean_.estimate.end(), sums.begin());
+  aggregates_[c] = {sums.span(), sums.span()};
+}
+
+template class Reducer<float>;
+template class Reducer<double>;
+
+}  // namespace fl
