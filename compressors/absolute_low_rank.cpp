@@ -14,6 +14,7 @@
 // others are in units of the gradient and follow the step size.
 // On the wire: a rank and factors U diag(s), V per matrix. Tensors without a matrix shape are sent uncompressed. Published bits: 32 per
 // number.
+// Group: low rank
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -19,6 +19,7 @@
 // nonzero and p is small, about d (p log2(1/p) + p log2(e) + p) for +-1. Published bits: the levels at that width; no scale is sent. We
 // designed this operator: the paper below lists bounded rounding as absolute and asks for such operators in its outlook. Sahu, Dutta,
 // Abdelmoniem, Banerjee, Canini, Kalnis, "Rethinking gradient sparsification as total error minimization", NeurIPS 2021.
+// Group: quantiser
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -12,6 +12,7 @@
 // since the last decision, and the step size (known if the input is a step). Published bits: 32 per number. S. Agarwal, H. Wang, K. Lee, S.
 // Venkataraman, D. Papailiopoulos, "Adaptive gradient communication via critical learning regime identification", MLSys 2021: eta = 0.5, a
 // window of ten epochs, Top-k of 99% and 10%.
+// Group: hybrid
 #include <algorithm>
 #include <cmath>
 #include <vector>

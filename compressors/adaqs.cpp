@@ -8,6 +8,7 @@
 // The source doubles s when a statistic of the gradients says so. Here the number of rounds between two doublings is an option, so that
 // every client and the server know s_t without communication. Checked against QSGD with the same s in every round.
 // Guo, Liu, Wang, Gong, "Accelerating distributed deep learning by adaptive gradient quantization", ICASSP 2020.
+// Group: quantiser
 #include <algorithm>
 
 #include "compressors/compressor.hpp"

@@ -7,6 +7,7 @@
 // bits: 32 per value. Intended for error feedback (ef14) with ratio 0.01 or 0.001 and scope "model" (one threshold for all layers) or
 // "tensor". A. F. Aji, K. Heafield, "Sparse communication for distributed gradient descent", EMNLP 2017. The paper specifies only the
 // sample size of 0.1% for the estimate; sampling with replacement is our choice.
+// Group: sparsifier
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -9,6 +9,7 @@
 // positions and values are sent. atoms = "singular": the budget is `rank` triplets per matrix; factors are sent, and tensors without a
 // matrix shape are sent uncompressed. Published bits: 32 per number. H. Wang, S. Sievert, S. Liu, Z. Charles, D. Papailiopoulos, S. Wright,
 // "ATOMO: Communication-efficient learning via atomic sparsification", NeurIPS 2018.
+// Group: low rank
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -11,6 +11,7 @@
 // the largest becomes 0.993 of itself. Published bits: 8 per coordinate and 32 per segment. The bounds are derived here. GRACE's code takes
 // the entry at the left edge of a bin and not the nearest one.
 // T. Dettmers, "8-bit approximations for parallelism in deep learning", ICLR 2016.
+// Group: quantiser
 #include <algorithm>
 #include <cmath>
 #include <type_traits>

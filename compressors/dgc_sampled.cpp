@@ -13,6 +13,7 @@
 // factor masking). Y. Lin, S. Han, H. Mao, Y. Wang, W. J. Dally, "Deep gradient compression", ICLR 2018; the correcting rounds: H. Xu et
 // al., "GRACE: A compressed communication framework for distributed machine learning", ICDCS 2021, and its code, with which this was
 // compared.
+// Group: sparsifier
 #include <algorithm>
 #include <limits>
 #include <string>

@@ -11,6 +11,7 @@
 // norm.
 // The rule for s is from the cited paper; the constants are derived here.
 // Yan, Huang, Lan, Song, "DQ-SGD: Dynamic quantization in SGD for communication-efficient distributed learning", 2021.
+// Group: quantiser
 #include <algorithm>
 #include <cmath>
 #include <string>

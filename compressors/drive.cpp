@@ -13,6 +13,7 @@
 //
 // Vargaftik, Ben Basat, Portnoy, Mendelson, Ben-Itzhak, Mitzenmacher, "DRIVE: One-bit distributed mean estimation",
 // NeurIPS 2021. Both scales were read in published code; the bounds for min_error are derived here.
+// Group: quantiser
 #include <cmath>
 
 #include "compressors/compressor.hpp"

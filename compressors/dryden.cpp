@@ -8,6 +8,7 @@
 // feedback. On the wire: positions, a bit for the side, two numbers per segment. Published bits: per segment 2 * 32, and ceil(log2 d) + 1
 // per entry. N. Dryden, T. Moon, S. A. Jacobs, B. Van Essen, "Communication quantization for data-parallel training of deep neural
 // networks", MLHPC 2016. The thresholds are exact here; the survey's code estimates them from a sample.
+// Group: sparsifier
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -12,6 +12,7 @@
 // Encoding: b bits per coordinate and the scale; both sides know the centroids. Published bits: the same, 32 per segment.
 // Vargaftik, Ben Basat, Portnoy, Mendelson, Ben-Itzhak, Mitzenmacher, "EDEN: Communication-efficient and robust distributed mean estimation
 // for federated learning", ICML 2022; J. Max, "Quantizing for minimum distortion", 1960. Tests compare the centroids with Max's table.
+// Group: quantiser
 #include <cmath>
 #include <type_traits>
 

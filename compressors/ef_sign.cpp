@@ -5,6 +5,7 @@
 // A contraction with delta(x) = |x|_1^2 / (d |x|_2^2) >= 1/d, d the size of the largest segment.
 // Published bits: one per coordinate and 32 per segment.
 // Karimireddy, Rebjock, Stich, Jaggi, "Error feedback fixes SignSGD and other gradient compression schemes", ICML 2019.
+// Group: quantiser
 #include <type_traits>
 
 #include "compressors/compressor.hpp"

@@ -8,6 +8,7 @@
 // scaled = false sends no scale (scale = 1): the same bounds hold if every x_j is 0 or between the smallest normal number and L; larger
 // entries saturate. Published bits: 8 per coordinate and 32 per scale. fp16 and bf16 are other names of identity with their format.
 // Micikevicius et al., "FP8 formats for deep learning", 2022; OCP 8-bit floating point specification (OFP8), rev. 1.0, 2023.
+// Group: quantiser
 #include <cmath>
 #include <type_traits>
 

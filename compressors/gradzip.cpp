@@ -10,6 +10,7 @@
 // factorization for large-scale deep learning", NeurIPS 2019 workshop. Its text was not available: the survey of compressed communication
 // describes alternating least squares from the previous factor with a ridge term. The relative ridge, and factors per client rather than
 // averaged ones, are our choices.
+// Group: low rank
 #include <algorithm>
 #include <cstddef>
 

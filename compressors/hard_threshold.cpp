@@ -13,6 +13,7 @@
 // Strom, "Scalable distributed DNN training using commodity GPU cloud computing", INTERSPEECH 2015; Dutta et al., "On the discrepancy
 // between the theoretical analysis and practical implementations of compressed communication", AAAI 2020; Sahu, Dutta, Abdelmoniem,
 // Banerjee, Canini, Kalnis, "Rethinking gradient sparsification as total error minimization", NeurIPS 2021.
+// Group: sparsifier
 #include <algorithm>
 #include <cmath>
 #include <limits>

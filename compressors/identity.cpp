@@ -5,6 +5,7 @@
 // Without rounding it belongs to every class: kappa = 0, delta = 1, omega = 0. In fp16 |C(x)_j - x_j| <= 2^-11 |x_j| between 2^-14 and
 // 65520: a contraction with delta = 1 - 2^-22 there; smaller numbers lose relative precision and larger ones overflow. In bf16 the relative
 // error is 2^-8 over the range of float32 (delta = 1 - 2^-16).
+// Group: quantiser
 #include "compressors/compressor.hpp"
 #include "compressors/value_format.hpp"
 #include "fl_core/config/aliases.hpp"

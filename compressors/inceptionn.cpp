@@ -12,6 +12,7 @@
 // GRACE has the same three classes; one of its 8 and 16 bits is never set, so its steps are 2^-6 and 2^-14, and a number that 8 bits
 // truncate to 0 decodes to 2^-7. Li, Park, Alian, Yuan, Qu, Pan, Wang, Schwing, Esmaeilzadeh, Kim, "A network-centric hardware/algorithm
 // co-design to accelerate distributed training of deep neural networks", MICRO 2018.
+// Group: quantiser
 #include <algorithm>
 #include <cmath>
 #include <type_traits>

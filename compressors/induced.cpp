@@ -8,6 +8,7 @@
 // On the wire: one message of two parts. Published bits: the sum of both parts.
 //
 // S. Horvath, P. Richtarik, "A better alternative to error feedback for communication-efficient distributed learning", ICLR 2021.
+// Group: hybrid
 #include <algorithm>
 
 #include "compressors/compressor.hpp"

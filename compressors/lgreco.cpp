@@ -14,6 +14,7 @@
 // M. Alimohammadi, I. Markov, E. Frantar, D. Alistarh, "L-GreCo: Layerwise-adaptive gradient compression for efficient and accurate deep
 // learning", MLSys 2024: budgets over ranges around a default parameter, alpha = 1. The paper chooses on gradients that all workers add up
 // between adjustments; here each client chooses on its input of the round.
+// Group: hybrid
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -10,6 +10,7 @@
 // Published bits: b per coordinate and 32 per segment. The variance is derived here; the clipping factor is quoted from memory of the
 // source. Yu, Wu, Huang, "Exploring fast and communication-efficient algorithms in large-scale distributed networks" (LPC-SVRG), AISTATS
 // 2019; Yu, Wu, Huang, "Double quantization for communication-efficient distributed optimization", NeurIPS 2019.
+// Group: quantiser
 #include <cmath>
 #include <type_traits>
 

@@ -7,6 +7,7 @@
 // are rounded between 0 and the smallest power, larger ones become the largest. All operations work on the bits of x: they are exact on
 // every device. Published bits: 9 (float32) and 12 (float64) per coordinate.
 // Horvath, Ho, Horvath, Sahu, Canini, Richtarik, "Natural compression for distributed deep learning", 2019 (MSML 2022).
+// Group: quantiser
 #include <cstring>
 #include <type_traits>
 

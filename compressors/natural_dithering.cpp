@@ -8,6 +8,7 @@
 // sum_j t_j scale^2 = |x|_1 |x|_p <= d^(1/r) |x|^2, d scale^2 <= d^(2/r) |x|^2. scaled = true sends C(x) / (1 + omega), a contraction in
 // expectation with delta = 1 / (1 + omega). Published bits: sign and level of fixed width, 1 + ceil(log2(s+1)) per coordinate, 32 per norm.
 // Horvath, Ho, Horvath, Sahu, Canini, Richtarik, "Natural compression for distributed deep learning", 2019 (MSML 2022).
+// Group: quantiser
 #include <algorithm>
 #include <cmath>
 #include <limits>

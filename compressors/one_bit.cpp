@@ -9,6 +9,7 @@
 // of each column of a weight matrix; here they are taken per segment.
 // Seide, Fu, Droppo, Li, Yu, "1-bit stochastic gradient descent and its application to data-parallel distributed training of speech DNNs",
 // INTERSPEECH 2014.
+// Group: quantiser
 #include <type_traits>
 
 #include "compressors/compressor.hpp"

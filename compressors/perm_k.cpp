@@ -9,6 +9,7 @@
 // clients = n: clients 0 .. n-1 share one permutation, the next n the next one. 0 stands for all clients of the run.
 // Szlendak, Tyurin, Richtarik, "Permutation compressors for provably faster distributed nonconvex optimization", ICLR 2022; its form for
 // sizes that divide each other.
+// Group: sparsifier
 #include <algorithm>
 #include <memory>
 #include <mutex>

@@ -10,6 +10,7 @@
 // (n + m) per matrix and 32 per other value.
 // Shared state: Q of all matrices, [cols, r] each, then P^ of all, [rows, r] each; r = min(rank, n, m).
 // Vogels, Karimireddy, Jaggi, "PowerSGD: Practical low-rank gradient compression for distributed optimization", NeurIPS 2019.
+// Group: low rank
 #include <algorithm>
 #include <vector>
 

@@ -10,6 +10,7 @@
 // Published bits: sign and level of fixed width, 1 + ceil(log2(s+1)) per coordinate, 32 per norm (the paper without Elias codes). adaqs.cpp
 // and dqsgd.cpp contain schedules of s over rounds and norms.
 // Alistarh, Grubic, Li, Tomioka, Vojnovic, "QSGD: Communication-efficient SGD via gradient quantization and encoding", NeurIPS 2017.
+// Group: quantiser
 #include "compressors/compressor.hpp"
 #include "compressors/random_levels.hpp"
 #include "fl_core/config/registry.hpp"

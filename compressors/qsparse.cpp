@@ -10,6 +10,7 @@
 // segment. Published bits: per segment 32 + k (ceil(log2 d) + 1 + ceil(log2(s+1))), for signs 32 + k (ceil(log2 d) + 1).
 // D. Basu, D. Data, C. Karakus, S. Diggavi, "Qsparse-local-SGD: Distributed SGD with quantization, sparsification and local computations",
 // NeurIPS 2019. Local steps and memory are local kind "sgd" and feedback ef14 with unit "update".
+// Group: hybrid
 #include <algorithm>
 #include <cmath>
 #include <limits>

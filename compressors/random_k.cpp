@@ -10,6 +10,7 @@
 // The set depends only on seed, channel, round, segment and, unless it is common, client.
 // Stich, Cordonnier, Jaggi, "Sparsified SGD with memory", NeurIPS 2018; Wangni, Wang, Liu, Zhang, "Gradient sparsification for
 // communication-efficient distributed optimization", NeurIPS 2018.
+// Group: sparsifier
 #include <vector>
 
 #include "compressors/compressor.hpp"

@@ -7,6 +7,7 @@
 // On the wire: factors U diag(s) and V, r (n + m) numbers per matrix, fewer if the rank is smaller. Tensors without a matrix shape are sent
 // uncompressed. Published bits: 32 per number. It is the baseline of low-rank compression that PowerSGD and others approximate at lower
 // cost: T. Vogels, S. P. Karimireddy, M. Jaggi, "PowerSGD", NeurIPS 2019.
+// Group: low rank
 #include <algorithm>
 
 #include "compressors/compressor.hpp"

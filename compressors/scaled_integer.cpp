@@ -8,6 +8,7 @@
 // n) / (n max_i |x_i|_inf). Published bits: the integers.
 // Sapio et al., "Scaling distributed machine learning with in-network aggregation" (SwitchML), NSDI 2021; stochastic rounding: Gupta,
 // Agrawal, Gopalakrishnan, Narayanan, ICML 2015.
+// Group: quantiser
 #include <cmath>
 #include <string>
 #include <type_traits>

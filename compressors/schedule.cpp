@@ -8,6 +8,7 @@
 // Client and server know the round, so the schedule is not sent. A claim of the contract holds if it holds for all stages. Published bits:
 // 32 per raw value or the bits of a level. The initial densities of deep gradient compression are such a schedule (and an option of
 // dgc_sampled).
+// Group: hybrid
 #include <algorithm>
 #include <string>
 #include <vector>

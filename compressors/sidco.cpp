@@ -18,6 +18,7 @@
 // magnitude, which every device rounds alike (compressors/logarithm.hpp). A. M. Abdelmoniem, A. Elzanaty, M.-S. Alouini, M.
 // Canini, "An efficient statistical-based gradient compression technique for distributed training systems", MLSys 2021, and its code, with
 // which formulas and rules were compared.
+// Group: sparsifier
 #include <algorithm>
 #include <cmath>
 #include <limits>

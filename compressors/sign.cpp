@@ -8,6 +8,7 @@
 // coordinate by the same eta. server.average = "uniform" gives every client one vote; otherwise votes are weighted.
 // Bernstein, Wang, Azizzadenesheli, Anandkumar, "signSGD: Compressed optimisation for non-convex problems", ICML 2018; that 0 counts as +1
 // was read in GRACE's code.
+// Group: quantiser
 #include <type_traits>
 
 #include "compressors/compressor.hpp"

@@ -17,6 +17,7 @@
 // atomics would not guarantee. Published bits: 32 rows columns + 32 k. N. Ivkin, D. Rothchild, E. Ullah, V. Braverman, I. Stoica, R. Arora,
 // "Communication-efficient distributed SGD with sketching", NeurIPS 2019; D. Rothchild et al., "FetchSGD", ICML 2020 (whose memory is
 // itself a sketch, unlike here).
+// Group: sparsifier
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -11,6 +11,7 @@
 // sort in tests/compressors.
 //
 // Jiang, Fu, Yang, Cui, "SketchML: Accelerating distributed machine learning with data sketches", SIGMOD 2018.
+// Group: quantiser
 #include <algorithm>
 #include <limits>
 #include <string>

@@ -5,6 +5,7 @@
 // A contraction with delta(x) = |Top_k(x)|_1^2 / (k |x|_2^2) >= 1/d. STC uses it in both directions, with feedback ef14 on the uplink and
 // the common reference on the downlink: the server's memory is the difference between its model and the reference.
 // F. Sattler, S. Wiedemann, K.-R. Mueller, W. Samek, "Robust and communication-efficient federated learning from non-iid data", TNNLS 2020.
+// Group: hybrid
 #include "compressors/compressor.hpp"
 #include "compressors/sparsity.hpp"
 #include "fl_core/config/registry.hpp"

@@ -7,6 +7,7 @@
 // biased. d = all compressed coordinates. It uses no norm and no scale: unlike qsgd, the error does not grow with x. Encoding: integers of
 // IL + FL bits. Published bits: the same. scaled_integer is the same grid with a free step and 8, 16 or 32 bits. Gupta, Agrawal,
 // Gopalakrishnan, Narayanan, "Deep learning with limited numerical precision", ICML 2015.
+// Group: quantiser
 #include <cmath>
 #include <string>
 #include <type_traits>

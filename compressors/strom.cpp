@@ -7,6 +7,7 @@
 // application.
 // On the wire: positions, and levels -1 and +1 in units of tau; tau is configuration. Published bits: 32 per entry, 31 for the position and
 // one for the sign. N. Strom, "Scalable distributed DNN training using commodity GPU cloud computing", INTERSPEECH 2015.
+// Group: sparsifier
 #include <cmath>
 #include <limits>
 #include <string>

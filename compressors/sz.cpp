@@ -22,6 +22,7 @@
 // "Significantly improving lossy compression for scientific data sets based on multidimensional prediction and error-controlled
 // quantization", IPDPS 2017; J. Tian et al., "cuSZ: an efficient GPU-based error-bounded lossy compression framework for scientific data",
 // PACT 2020.
+// Group: quantiser
 #include <algorithm>
 #include <cmath>
 #include <limits>

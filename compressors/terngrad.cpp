@@ -14,6 +14,7 @@
 // <x~, x> / (1 + omega), which has no uniform delta.
 // Published bits: 2 per coordinate and 32 per segment. Clipping as in GRACE's code, which was read; the claims are derived here.
 // Wen, Xu, Yan, Wu, Wang, Chen, Li, "TernGrad: Ternary gradients to reduce communication in distributed deep learning", NeurIPS 2017.
+// Group: quantiser
 #include <cmath>
 #include <string>
 

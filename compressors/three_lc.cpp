@@ -8,6 +8,7 @@
 // unused byte values; 32 per segment. The wire format codes three levels as any other number of levels.
 // Lim, Andersen, Kaminsky, "3LC: Lightweight and effective traffic compression for distributed machine learning", MLSys 2019. The packing
 // is quoted from memory of the paper: 3^5 = 243 values leave 13 of a byte, one for each run length of 2 .. 14.
+// Group: quantiser
 #include <algorithm>
 #include <type_traits>
 

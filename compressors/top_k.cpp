@@ -7,6 +7,7 @@
 // published logistic-regression code does, and still counts k of them.
 // Aji, Heafield, "Sparse communication for distributed gradient descent", EMNLP 2017; Stich, Cordonnier, Jaggi, "Sparsified SGD with
 // memory", NeurIPS 2018; Alistarh et al., "The convergence of sparsified gradient methods", NeurIPS 2018.
+// Group: sparsifier
 #include "compressors/compressor.hpp"
 #include "compressors/sparsity.hpp"
 #include "compressors/value_format.hpp"

@@ -11,6 +11,7 @@
 // has a zero, which leaves seven.) Published bits: 32 per entry, 28 for its position and 4 for its value. No class. The operator stores r
 // and v. Y. Tsuzuku, H. Imachi, T. Akiba, "Variance-based gradient compression for efficient distributed deep learning", ICLR 2018
 // workshop. The rule and its constants follow the survey's description of the paper; its text was not available.
+// Group: sparsifier
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -7,6 +7,7 @@
 // scaled = true divides by 1 + omega: a contraction in expectation with delta = 1 / (1 + omega). Encoding: the drawn vertices as positions
 // with multiplicities, and the scale sqrt(d) |x| (over 1 + omega). Published bits: ceil(log2(2d)) for each vertex and 32 per segment.
 // Gandikota, Kane, Maity, Mazumdar, "vqSGD: Vector quantized stochastic gradient descent", AISTATS 2021.
+// Group: quantiser
 #include <algorithm>
 #include <cmath>
 

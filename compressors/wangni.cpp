@@ -8,6 +8,7 @@
 // On the wire: positions and values (those with p_j < 1 are all +-|x|_1/k times the corrections; the entropy count uses this, the code does
 // not). Published bits: 32 per value. Its fixed point is also ATOMO's rule for entries; ATOMO spends a budget greedily.
 // J. Wangni, J. Wang, J. Liu, T. Zhang, "Gradient sparsification for communication-efficient distributed optimization", NeurIPS 2018.
+// Group: sparsifier
 #include <cmath>
 
 #include "compressors/compressor.hpp"

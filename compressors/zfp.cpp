@@ -26,6 +26,7 @@
 // zfp itself lifts a transform of integers that is near to A but not orthonormal, and codes bit planes. We take A because it bounds the
 // squared error too. P. Lindstrom, "Fixed-rate compressed floating-point arrays", IEEE TVCG 20 (2014); N. Ahmed, T. Natarajan, K. R. Rao,
 // "Discrete cosine transform", IEEE Transactions on Computers C-23 (1974).
+// Group: quantiser
 #include <algorithm>
 #include <cmath>
 #include <limits>

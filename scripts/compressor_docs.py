@@ -9,13 +9,13 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-GROUPS = {
-    "Sparsifiers": "top_k random_k perm_k hard_threshold strom aji_dropping dgc_sampled dryden sidco wangni variance_based sketched_sgd",
-    "Quantisers": "identity fp8 qsgd adaqs dqsgd terngrad one_bit sign ef_sign natural natural_dithering dettmers8 stochastic_rounding "
-    "absolute_rounding scaled_integer lpc vqsgd sketchml three_lc inceptionn sz zfp drive eden",
-    "Low rank": "powersgd gradzip rank_r_svd absolute_low_rank atomo",
-    "Hybrids, and operators around operators": "qsparse stc induced schedule accordion lgreco",
+GROUPS = {  # of operators, in the order of the page: the word in `// Group: WORD` at the end of a file's head, and the title
+    "sparsifier": "Sparsifiers",
+    "quantiser": "Quantisers",
+    "low rank": "Low rank",
+    "hybrid": "Hybrids, and operators around operators",
 }
+GROUP_LINE = "Group: "
 FACT = r"      (differs|bound on its error|its message|operators|units|local updates|participation|downlink|server|also called)"
 INTRO = """# Compressors and feedbacks
 
@@ -27,13 +27,24 @@ compressors/codec/codec.hpp, classes and notation in [maths.md](maths.md).
 
 
 def head_of(path):
-    """The comment a file begins with, without its slashes."""
+    """Returns the lines of the comment that a file begins with, without their slashes."""
     lines = []
     for line in path.read_text().splitlines():
         if not line.startswith("//"):
             break
         lines.append(line[2:].removeprefix(" "))
     return lines
+
+
+def group_of(path):
+    """Returns the word of GROUPS that the head of an operator's file states."""
+    stated = [line.removeprefix(GROUP_LINE).rstrip() for line in head_of(path) if line.startswith(GROUP_LINE)]
+    if len(stated) == 1 and stated[0] in GROUPS:
+        return stated[0]
+    known = ", ".join(GROUPS)
+    found = f"it states: {', '.join(stated)}" if stated else "it has no such line"
+    sys.exit(f"{path.relative_to(ROOT)}: the comment at the top of an operator's file needs one line `// {GROUP_LINE}WORD` with one of these words: "
+             f"{known}; {found}")
 
 
 def markdown(lines):
@@ -70,7 +81,7 @@ def parts_of(fedbits, what):
 def describe(name, path, part):
     facts = part[1]
     yield f"### {name}\n"
-    yield from (block + "\n" for block in markdown(head_of(path)))
+    yield from (block + "\n" for block in markdown(line for line in head_of(path) if not line.startswith(GROUP_LINE)))
     yield "".join(f"- {fact}\n" for fact in facts)
     yield f"File: {path.relative_to(ROOT)}\n"
 
@@ -85,14 +96,14 @@ def file_of(folder, name):
 def main():
     fedbits = sys.argv[1]
     operators, feedbacks = parts_of(fedbits, "compressors"), parts_of(fedbits, "feedbacks")
-    grouped = [name for names in GROUPS.values() for name in names.split()]
-    if wrong := set(grouped) ^ set(operators):
-        sys.exit(f"GROUPS in {sys.argv[0]} and the registry differ in: {', '.join(sorted(wrong))}")
+    files = {name: file_of(ROOT / "compressors", name) for name in sorted(operators)}
+    groups = {name: group_of(path) for name, path in files.items()}
     print(INTRO)
-    for title, names in GROUPS.items():
+    for group, title in GROUPS.items():
         print(f"## {title}\n")
-        for name in names.split():
-            print("\n".join(describe(name, file_of(ROOT / "compressors", name), operators[name])))
+        for name, path in files.items():
+            if groups[name] == group:
+                print("\n".join(describe(name, path, operators[name])))
     print("## Feedbacks\n")
     for name in feedbacks:
         print("\n".join(describe(name, file_of(ROOT / "compressors/feedback", name), feedbacks[name])))
