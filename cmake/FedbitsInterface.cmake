@@ -1,5 +1,6 @@
-# FL_PUBLIC_HEADERS: what a plug-in may include, and what is installed. FL_INTERFACE: a hash of their bytes, by which a plug-in that was
-# built against others is recognised. No third-party header is among what they include but Random123, which the package looks for.
+# FL_PUBLIC_HEADERS: what a plug-in may include, and what is installed. No third-party header is among what they include but Random123, which
+# the package looks for. FL_INTERFACE: the version of the plug-in interface. scripts/plugin_interface.py raises it, and finds headers that
+# have changed without it.
 file(GLOB FL_PUBLIC_HEADERS CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}
   fl_core/*/*.hpp fl_core/ops/cpu/*.hpp fl_core/*/cuda/*.hpp fl_core/ops/cuda/*.cuh
   compressors/*.hpp compressors/codec/*.hpp compressors/feedback/*.hpp
@@ -15,12 +16,11 @@ set(FL_PROGRAM_HEADERS
   scenarios/results/run_progress.hpp scenarios/results/run_record.hpp scenarios/results/run_store.hpp
   scenarios/sweep/sweep_share.hpp
   study/driver/simulation.hpp study/driver/study_events.hpp study/driver/study_settings.hpp)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${FL_PUBLIC_HEADERS})
 
-set(hashes "")
-foreach(header ${FL_PUBLIC_HEADERS})
-  file(SHA256 ${CMAKE_CURRENT_SOURCE_DIR}/${header} hash)
-  string(APPEND hashes "${header} ${hash}\n")
-endforeach()
-string(SHA256 FL_INTERFACE "${hashes}")
-string(SUBSTRING ${FL_INTERFACE} 0 16 FL_INTERFACE)
+set(record ${CMAKE_CURRENT_SOURCE_DIR}/cmake/plugin_interface.txt)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${record})
+file(STRINGS ${record} recorded REGEX "^[0-9]+ [0-9a-f]+$")
+if(NOT recorded MATCHES "^([0-9]+) ")
+  message(FATAL_ERROR "${record} has no line `NUMBER HASH`")
+endif()
+set(FL_INTERFACE ${CMAKE_MATCH_1})

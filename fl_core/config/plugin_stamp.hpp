@@ -2,8 +2,8 @@
 //
 //   fedbits-plug-in{version|interface|compiler ABI}
 //
-// version     of fedbits
-//   interface   a hash of all public headers: two builds with the same hash have the same classes
+//   version     of fedbits, for messages only
+//   interface   the number in cmake/plugin_interface.txt: two builds with the same number have the same classes
 //   ABI         the settings that decide the memory layout of the standard library's types
 // fedbits_add_plugin puts FL_PLUGIN_STAMP into a separate source file of the plug-in.
 #pragma once

@@ -55,13 +55,14 @@ std::vector<std::string> fields_of(std::string_view stamp) {
   return fields;
 }
 
+// Throws ConfigError for another interface or another ABI. The versions of fedbits may differ if the interface is the same.
 void check_stamp(std::string_view stamp) {
-  static constexpr const char* kNames[] = {"fedbits ", "public headers ", "compiler ABI "};
   const std::vector<std::string> theirs = fields_of(stamp), ours = fields_of(kStampText);
-  for (std::size_t i = 0; i < ours.size(); ++i)
-    if (theirs[i] != ours[i])
-      throw ConfigError("built for " + std::string(kNames[i]) + plain_text(theirs[i]) + ", but this is " + kNames[i] + ours[i] +
-                        "; build it again");
+  if (theirs[1] != ours[1])
+    throw ConfigError("built for version " + plain_text(theirs[1]) + " of the plug-in interface (fedbits " + plain_text(theirs[0]) +
+                      "), but this is version " + ours[1] + " (fedbits " + ours[0] + "); build it again");
+  if (theirs[2] != ours[2])
+    throw ConfigError("built for compiler ABI " + plain_text(theirs[2]) + ", but this is compiler ABI " + ours[2] + "; build it again");
 }
 
 // Registrations reach the registry of the shared library; a binary that holds everything itself has another one.

@@ -1,7 +1,7 @@
 // Plug-ins: parts that lie in shared objects of their own and register where the built-in ones do.
 //
-// A file is refused, with the reason, unless it is a shared object whose stamp (fl_core/config/plugin_stamp.hpp) names this version, these
-// public headers and this compiler ABI; only then is it loaded, which runs its registrations. It stays loaded until the process ends.
+// A file is refused, with the reason, unless it is a shared object whose stamp (fl_core/config/plugin_stamp.hpp) names this version of the
+// plug-in interface and this compiler ABI; only then is it loaded, which runs its registrations. It stays loaded until the process ends.
 #pragma once
 
 #include <filesystem>
