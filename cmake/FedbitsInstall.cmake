@@ -21,8 +21,9 @@ if(NOT FL_SHARED)
 endif()
 
 install(TARGETS fedbits EXPORT fedbits LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-foreach(header ${FL_PUBLIC_HEADERS} ${FL_PROGRAM_HEADERS})
+foreach(header ${FL_PUBLIC_HEADERS})
   get_filename_component(folder ${header} DIRECTORY)
+  string(REGEX REPLACE "^include/" "" folder ${folder})
   install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fedbits/${folder})
 endforeach()
 

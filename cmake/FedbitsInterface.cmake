@@ -1,24 +1,42 @@
-# FL_PUBLIC_HEADERS: what a plug-in may include, and what is installed. No third-party header is among what they include but Random123, which
-# the package looks for. FL_INTERFACE: the version of the plug-in interface. scripts/plugin_interface.py raises it, and finds headers that
-# have changed without it.
-file(GLOB FL_PUBLIC_HEADERS CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}
-  fl_core/*/*.hpp fl_core/ops/cpu/*.hpp fl_core/*/cuda/*.hpp fl_core/ops/cuda/*.cuh
-  compressors/*.hpp compressors/codec/*.hpp compressors/feedback/*.hpp
-  clients/*.hpp clients/kernels/*.hpp clients/nn/*.hpp
-  clients/cuda/layer.hpp clients/cuda/divisor.hpp clients/cuda/gradient_store.cuh clients/cuda/descent_step.cuh clients/cuda/operands.cuh
-  clients/cuda/tiles.cuh clients/cuda/tensor_tiles.cuh clients/cuda/tiled_product.cuh clients/cuda/layers/*.cuh
-  server/participation.hpp server/server_optimizer.hpp
-  scenarios/measures/measure.hpp scenarios/partitioners/*.hpp)
-list(SORT FL_PUBLIC_HEADERS)
-# What programs include that run scenarios (study/driver/simulation.hpp), beside some of the above. Plug-ins do not depend on them.
-set(FL_PROGRAM_HEADERS
-  scenarios/experiment/model_file.hpp scenarios/file/scenario_text.hpp
-  scenarios/results/run_progress.hpp scenarios/results/run_record.hpp scenarios/results/run_store.hpp
-  scenarios/sweep/sweep_share.hpp
-  study/driver/simulation.hpp study/driver/study_events.hpp study/driver/study_settings.hpp)
+# The plug-in interface. FL_INTERFACE: its version, which scripts/plugin_interface.py raises. FL_PUBLIC_HEADERS: what is installed, the headers of
+# the interface and those for programs. No third-party header is among what they include but Random123, which the package looks for.
 
+# A header of the interface is one of these, or one that such a header includes.
+set(FL_INTERFACE_ROOTS
+  include/fedbits/plugin.hpp
+  # linear models
+  clients/kernels/linear_model.hpp
+  # roles without a page of their own
+  clients/local_update.hpp compressors/feedback/feedback.hpp fl_core/data/data_generator.hpp server/participation.hpp server/server_optimizer.hpp
+  # CUDA halves of layers
+  clients/cuda/layer.hpp clients/cuda/layers/sums.cuh clients/cuda/tiled_product.cuh fl_core/ops/cuda/check.cuh
+  # the stamp
+  fl_core/config/plugin_stamp.hpp)
+# Programs that run scenarios include these. Plug-ins do not depend on them.
+set(FL_PROGRAM_ROOTS study/driver/simulation.hpp)
+
+# fedbits_headers_of(RESULT ROOT...): the headers of this tree that some headers include, directly or not, and these themselves, sorted. Headers
+# for one device count as well; the emulator's, which stand in for those of CUDA, do not.
+function(fedbits_headers_of result)
+  set(found)
+  set(waiting ${ARGN})
+  while(waiting)
+    list(POP_FRONT waiting header)
+    if(header IN_LIST found OR header MATCHES "^tests/")
+      continue()
+    endif()
+    list(APPEND found ${header})
+    file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/${header} lines REGEX "^[ \t]*#[ \t]*include \"")
+    list(TRANSFORM lines REPLACE "^[^\"]*\"([^\"]+)\".*" "\\1")
+    list(APPEND waiting ${lines})
+  endwhile()
+  list(SORT found)
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
+fedbits_headers_of(FL_PUBLIC_HEADERS ${FL_INTERFACE_ROOTS} ${FL_PROGRAM_ROOTS})
 set(record ${CMAKE_CURRENT_SOURCE_DIR}/cmake/plugin_interface.txt)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${record})
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${FL_PUBLIC_HEADERS} ${record})
 file(STRINGS ${record} recorded REGEX "^[0-9]+ [0-9a-f]+$")
 if(NOT recorded MATCHES "^([0-9]+) ")
   message(FATAL_ERROR "${record} has no line `NUMBER HASH`")

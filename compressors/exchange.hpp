@@ -11,8 +11,16 @@
 #include "compressors/compressor.hpp"
 #include "fl_core/message/layer_table.hpp"
 #include "fl_core/round/round_views.hpp"
+#include "fl_core/round/run_settings.hpp"
 
 namespace fl {
+
+// Returns the step sizes of a round with step size gamma.
+[[nodiscard]] inline StepSizes step_sizes(const RunSettings& run, double gamma) {
+  if (run.unit == Unit::step) return {.in_input = gamma};
+  if (run.unit == Unit::update) return {.local = gamma, .local_total = gamma * run.local_steps};
+  return {};
+}
 
 template <class T>
 struct ExchangeChannel {

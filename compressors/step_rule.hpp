@@ -5,7 +5,6 @@
 
 #include "compressors/contract.hpp"
 #include "fl_core/config/options.hpp"
-#include "fl_core/round/run_settings.hpp"
 
 namespace fl {
 
@@ -17,13 +16,6 @@ struct StepSizes {
 
   bool operator==(const StepSizes&) const = default;
 };
-
-// Returns the step sizes of a round with step size gamma.
-[[nodiscard]] inline StepSizes step_sizes(const RunSettings& run, double gamma) {
-  if (run.unit == Unit::step) return {.in_input = gamma};
-  if (run.unit == Unit::update) return {.local = gamma, .local_total = gamma * run.local_steps};
-  return {};
-}
 
 // input: the number is in units of the input. lambda: it is in units of the gradient and is multiplied by the step size, for inputs that
 // are steps. gamma and gamma_steps: the same for updates, multiplied by the step size of a local step or by that and the number of local

@@ -4,8 +4,7 @@
 // docs/how-to-add-a-partitioner.md walks through this file.
 #include <algorithm>
 
-#include "fl_core/config/registry.hpp"
-#include "scenarios/partitioners/draws.hpp"
+#include "fedbits/plugin.hpp"
 
 namespace fl {
 namespace {

@@ -9,10 +9,7 @@
 // docs/how-to-add-a-compressor.md walks through this file.
 #include <span>
 
-#include "compressors/compressor.hpp"
-#include "compressors/quantizer.hpp"
-#include "fl_core/config/registry.hpp"
-#include "fl_core/ops/ops.hpp"
+#include "fedbits/plugin.hpp"
 
 namespace fl {
 

@@ -6,7 +6,7 @@
 // K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers", ICCV 2015. docs/how-to-add-a-layer.md walks through both files.
 #include <algorithm>
 
-#include "clients/nn/module.hpp"
+#include "fedbits/plugin.hpp"
 
 namespace fl::nn {
 namespace {

@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "clients/model.hpp"
-#include "fl_core/config/registry.hpp"
+#include "fedbits/plugin.hpp"
 
 namespace fl {
 namespace {

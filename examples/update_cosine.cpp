@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "scenarios/measures/measure.hpp"
+#include "fedbits/plugin.hpp"
 
 namespace fl {
 namespace {

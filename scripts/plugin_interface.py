@@ -31,11 +31,23 @@ def without_comments(text):
     return "".join(line.rstrip() + "\n" for line in code.split("\n") if line.strip())
 
 
+def headers_of(root, headers):
+    """Returns these headers and all that they include, directly or not, in alphabetical order, as fedbits_headers_of() in CMake does."""
+    found, waiting = set(), list(headers)
+    while waiting:
+        header = waiting.pop()
+        if header in found or header.startswith("tests/"):
+            continue
+        found.add(header)
+        waiting += re.findall(r'^[ \t]*#[ \t]*include "([^"]+)"', (root / header).read_text(), re.MULTILINE)
+    return sorted(found)
+
+
 def headers_in(root):
-    """Returns the headers of the interface in alphabetical order, as cmake/FedbitsInterface.cmake lists them."""
-    listed = re.search(r"^file\(GLOB FL_PUBLIC_HEADERS CONFIGURE_DEPENDS RELATIVE \S+\n([^)]*)\)",
-                       (root / "cmake" / "FedbitsInterface.cmake").read_text(), re.MULTILINE)[1]
-    return sorted({file.relative_to(root).as_posix() for pattern in listed.split() for file in root.glob(pattern)})
+    """Returns the headers of the interface: those that FL_INTERFACE_ROOTS names, and what they include."""
+    text = (root / "cmake" / "FedbitsInterface.cmake").read_text()
+    roots = re.sub(r"#[^\n]*", "", re.search(r"^set\(FL_INTERFACE_ROOTS\n([^)]*)\)", text, re.MULTILINE)[1])
+    return headers_of(root, roots.split())
 
 
 def hash_of(root):

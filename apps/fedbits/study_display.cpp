@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/fedbits/comparison.hpp"
+#include "fl_core/state/checksum.hpp"
 #include "scenarios/file/measure_set.hpp"
 #include "study/output/numbers.hpp"
 

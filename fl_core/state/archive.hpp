@@ -16,7 +16,6 @@
 
 #include "fl_core/config/error.hpp"
 #include "fl_core/memory/buffer.hpp"
-#include "fl_core/state/checksum.hpp"
 
 namespace fl {
 

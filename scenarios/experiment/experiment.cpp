@@ -7,6 +7,7 @@
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/config/stopping.hpp"
 #include "fl_core/ops/pieces.hpp"
+#include "fl_core/state/checksum.hpp"
 #include "scenarios/experiment/host_needs.hpp"
 #include "scenarios/experiment/part_checks.hpp"
 #include "scenarios/experiment/start.hpp"

@@ -13,7 +13,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("fl_core", "compressors", "clients", "server", "scenarios", "net", "checks", "study", "apps", "examples", "cmake", "tests/gpu", "tests/properties",
+FOLDERS = ("fl_core", "compressors", "clients", "server", "scenarios", "net", "checks", "study", "apps", "include", "examples", "cmake", "tests/gpu", "tests/properties",
            "tests/support", "tests/emulator")  # fmt: skip
 CODE = {".hpp", ".cpp", ".cu", ".cuh", ".inc", ".js", ".proto", ".cmake", ".in", ".toml"}
 MEMBERS = {".hpp", ".cuh"}

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <random>
 
+#include "fl_core/state/checksum.hpp"
 #include "net/peer_run.hpp"
 #include "net/row_hashes.hpp"
 #include "net/state_folder.hpp"

@@ -1,5 +1,5 @@
 // Registers measures with columns that no table can have, each for another reason.
-#include "scenarios/measures/measure.hpp"
+#include "fedbits/plugin.hpp"
 
 namespace fl {
 namespace {

@@ -1,6 +1,5 @@
 // Takes a name that a built-in part has.
-#include "fl_core/config/registry.hpp"
-#include "fl_core/data/partitioner.hpp"
+#include "fedbits/plugin.hpp"
 
 namespace fl {
 namespace {

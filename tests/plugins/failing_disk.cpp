@@ -12,8 +12,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "fl_core/config/registry.hpp"
-#include "scenarios/partitioners/draws.hpp"
+#include "fedbits/plugin.hpp"
 
 namespace fl {
 namespace {

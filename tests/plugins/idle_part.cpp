@@ -1,8 +1,7 @@
 // Loads well, and hangs while its part is created.
 #include <unistd.h>
 
-#include "fl_core/config/registry.hpp"
-#include "fl_core/data/partitioner.hpp"
+#include "fedbits/plugin.hpp"
 
 namespace fl {
 namespace {

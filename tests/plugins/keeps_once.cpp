@@ -1,9 +1,7 @@
 // Keeps its contract in the first round, and sends nothing in later rounds.
 #include <limits>
 
-#include "compressors/compressor.hpp"
-#include "fl_core/config/registry.hpp"
-#include "fl_core/ops/ops.hpp"
+#include "fedbits/plugin.hpp"
 
 namespace fl::FL_DEVICE_NS {
 namespace {

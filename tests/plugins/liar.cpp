@@ -1,9 +1,7 @@
 // Claims to be a contraction although it is not one, and throws for blocks of three clients.
 #include <stdexcept>
 
-#include "compressors/compressor.hpp"
-#include "fl_core/config/registry.hpp"
-#include "fl_core/ops/ops.hpp"
+#include "fedbits/plugin.hpp"
 
 namespace fl::FL_DEVICE_NS {
 namespace {

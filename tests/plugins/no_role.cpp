@@ -1,6 +1,5 @@
 // Registers a part with a role that does not exist.
-#include "fl_core/config/registry.hpp"
-#include "fl_core/data/partitioner.hpp"
+#include "fedbits/plugin.hpp"
 
 namespace fl {
 namespace {
