@@ -8,7 +8,8 @@
 namespace fl {
 
 namespace {
-constexpr std::size_t kRange = 16384;  // coordinates of one piece of work: 128 KiB of partial sums
+constexpr std::size_t kRange = 16384;        // coordinates of one piece of work: 128 KiB of partial sums
+constexpr std::size_t kRowEntries = 131072;  // of the rows of one piece of work: 1 MiB
 }  // namespace
 
 template <class T>
@@ -23,6 +24,34 @@ void Aggregator<T>::sum(std::span<const Payload<T>* const> messages, std::span<c
   pool_.parallel_for(pieces, [&](std::uint32_t piece, const Exec& exec) {
     const std::size_t first = piece * kRange, last = std::min(L, first + kRange);
     sum_range(messages, weights, scope, first, last, sum.data(), exec);
+  });
+}
+
+template <class T>
+void Aggregator<T>::combine(const AggregationRule& rule, std::span<const Payload<T>* const> messages, std::span<const double> weights,
+                            const Scope& scope, std::span<double> out) {
+  std::vector<Payload<T>> copies;
+  std::vector<const Payload<T>*> here, arrived;
+  std::vector<double> weights_of_arrived;
+  const std::span<const Payload<T>* const> readable = on_host(messages, copies, here);
+  for (std::size_t i = 0; i < readable.size(); ++i) {
+    if (readable[i] == nullptr) continue;
+    arrived.push_back(readable[i]);
+    weights_of_arrived.push_back(weights[i]);
+  }
+  if (arrived.empty()) {
+    std::ranges::fill(out, 0.0);
+    return;
+  }
+  const std::size_t L = out.size(), M = arrived.size(), range = std::clamp<std::size_t>(kRowEntries / M, 64, kRange);
+  pool_.parallel_for(static_cast<std::uint32_t>((L + range - 1) / range), [&](std::uint32_t piece, const Exec& exec) {
+    const std::size_t first = piece * range, count = std::min(L, first + range) - first;
+    Workspace::Frame frame(*exec.workspace);
+    auto* rows = frame.take<double>(M * count);
+    std::fill_n(rows, M * count, 0.0);
+    // accumulate() addresses coordinates from 0.
+    for (std::size_t i = 0; i < M; ++i) accumulate(*arrived[i], scope, 1.0, first, first + count, rows + i * count - first);
+    rule.combine(exec, weights_of_arrived, {rows, nullptr, static_cast<std::uint32_t>(M), count, count}, out.subspan(first, count));
   });
 }
 

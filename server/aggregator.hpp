@@ -16,6 +16,7 @@
 #include "fl_core/memory/thread_pool.hpp"
 #include "fl_core/message/layer_table.hpp"
 #include "fl_core/message/payload.hpp"
+#include "server/aggregation_rule.hpp"
 #include "server/device_aggregation.hpp"
 
 namespace fl {
@@ -26,6 +27,9 @@ class Aggregator {
   explicit Aggregator(ThreadPool& pool) : pool_(pool) {}
   // Computes the weighted sum. messages[i] may be null (nothing arrived). sum: [L], L = the messages' length.
   void sum(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope, std::span<double> sum);
+  // Combines the messages by a rule that is no sum, on the CPU. Those that are null have no row; without any the result is zero. out: [L].
+  void combine(const AggregationRule& rule, std::span<const Payload<T>* const> messages, std::span<const double> weights,
+               const Scope& scope, std::span<double> out);
 
  private:
   [[nodiscard]] bool sum_on_device(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope,

@@ -95,7 +95,10 @@ void Reducer<T>::aggregate(int phase, std::size_t c, const Spread& spread) {
   for (std::uint32_t i = 0; i < arrived.size(); ++i) arrived[i] = delivery_.delivered()[i] != 0 ? reader_.payload(c, i) : nullptr;
   Buffer<double>& sums = sums_are_estimates() ? estimate_ : channels_[c].cohort;
   sums.resize_discard(scope.P);
-  aggregator_.sum(arrived, plan_->cohort_weight, scope, sums.span());
+  if (parts_.aggregation.is_sum())
+    aggregator_.sum(arrived, plan_->cohort_weight, scope, sums.span());
+  else
+    aggregator_.combine(parts_.aggregation, arrived, plan_->cohort_weight, scope, sums.span());
   aggregates_[c] = {sums.span(), sums.span()};
   if (channel.num_phases() > 1) return absorb_mean(phase, c, spread);
 

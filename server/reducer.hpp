@@ -15,6 +15,7 @@
 #include "fl_core/round/cohort_runner.hpp"
 #include "fl_core/round/round_times.hpp"
 #include "fl_core/round/round_views.hpp"
+#include "server/aggregation_rule.hpp"
 #include "server/aggregator.hpp"
 #include "server/delivery.hpp"
 #include "server/message_reader.hpp"
@@ -29,6 +30,7 @@ struct ReducerParts {
   const Feedback<T>& feedback;
   const FeedbackPlan& plan;  // of the feedback
   const Exchange<T>& exchange;
+  const AggregationRule& aggregation;
   ServerState<T>& state;
   SharedState<T>& shared;  // the replica of this process
   ThreadPool& pool;

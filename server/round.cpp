@@ -14,8 +14,8 @@ Round<T>::Round(RoundParts<T> parts, RoundSettings settings, std::span<T> model)
       settings_(std::move(settings)),
       model_(model),
       ledger_(parts.run.num_clients),
-      reducer_({parts.run, parts.feedback, parts.plan, parts.exchange, parts.state, parts.shared, parts.pool}, settings_.sums,
-               settings_.times),
+      reducer_({parts.run, parts.feedback, parts.plan, parts.exchange, parts.aggregation, parts.state, parts.shared, parts.pool},
+               settings_.sums, settings_.times),
       absence_(settings_.absence, parts.run.num_clients, parts.run.P) {
   parts_.optimizer.open(model.size());
 }

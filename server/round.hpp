@@ -30,6 +30,7 @@ struct RoundParts {
   const Feedback<T>& feedback;
   const FeedbackPlan& plan;  // of the feedback
   const Exchange<T>& exchange;
+  const AggregationRule& aggregation;
   CohortRunner<T>& runner;
   ClientProbe<T>* probe;  // of the same clients, for measures; null if they cannot be probed
   ServerOptimizer<T>& optimizer;

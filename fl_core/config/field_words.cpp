@@ -152,7 +152,9 @@ constexpr FieldWord kWords[] = {
     // the server
     {"server_lr, server_learning_rate, global_lr, global_learning_rate, lr_server, server_step_size", "server.learning_rate"},
     {"server_momentum, global_momentum, server_beta", "server.momentum"},
-    {"strategy, algorithm, method, aggregation, aggregator, server_optimizer, server_opt, fed_algorithm", "[server]"},
+    {"aggregator, aggregation_rule, robust_aggregation, robust", "[aggregation]"},
+    {"median, coordinatewise_median, coordinate_wise_median, comed", "aggregation.kind=coordinate_median"},
+    {"strategy, algorithm, method, server_optimizer, server_opt, fed_algorithm", "[server]"},
     {"fedadam, fed_adam", "server.kind=adam"},
     {"fedyogi, fed_yogi", "server.kind=yogi"},
     {"fedadagrad, fed_adagrad", "server.kind=adagrad"},

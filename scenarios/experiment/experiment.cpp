@@ -27,7 +27,8 @@ Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, Thread
   method_ = make_method<T>(scenario_, problem_.layers(), problem_.shards().size(), machine_.device);
   ServerParts<T> parts = make_server_parts<T>(scenario_, problem_);
   run_ = run_settings(scenario_, method_, problem_);
-  check_parts(CheckedParts<T>{scenario_, problem_, method_, *parts.optimizer, measuring_.set, wants_gap(scenario_, problem_)});
+  check_parts(
+      CheckedParts<T>{scenario_, problem_, method_, *parts.optimizer, *parts.aggregation, measuring_.set, wants_gap(scenario_, problem_)});
   choose_memory();
   step_ = step_size_of(scenario_, problem_, method_);
   assemble(std::move(parts));

@@ -127,6 +127,19 @@ void check_follows_steps(const CheckedParts<T>& parts, const ExchangeChannel<T>&
   check_followed_steps(down.compressor->contract(down.scope).domain, "compressor.down", std::nullopt, problems);
 }
 
+// A rule that is no sum has to be all that becomes of the messages.
+template <class T>
+void check_aggregation(const CheckedParts<T>& parts, Problems& problems) {
+  if (parts.aggregation.is_sum()) return;
+  const std::string rule = "'" + parts.scenario.aggregation.kind + "' is no sum of messages";
+  if (!parts.method.plan.estimate_is_sum)
+    problems.push_back({"aggregation.kind", rule + ", which '" + parts.scenario.feedback_up.kind +
+                                                "' adds to the server's state; feedback \"none\" and \"ef14\" keep none"});
+  if (parts.method.exchange.num_phases() > 1)
+    problems.push_back({"aggregation.kind", rule + ", and clients of '" + parts.scenario.compressor_up("").part.kind +
+                                                "' learn the mean of a first one before they send the next"});
+}
+
 // Adds problems with keys of the server, of participation and of the downlink.
 template <class T>
 void check_server(const CheckedParts<T>& parts, const ExchangeChannel<T>& down, Problems& problems) {
@@ -136,6 +149,7 @@ void check_server(const CheckedParts<T>& parts, const ExchangeChannel<T>& down, 
   if (parts.scenario.server.average == Average::normalised && !parts.method.local->traits().can_normalise)
     problems.push_back(
         {"server.average", "\"normalised\" needs local steps: local kind \"sgd\", is \"" + parts.scenario.local.kind + "\""});
+  check_aggregation(parts, problems);
   if (parts.scenario.server.statistics && statistics_of(parts.problem.layers()).empty())
     problems.push_back({"server.statistics", "the model has no running statistics, which batch_norm layers have; drop the key"});
   if (down.num_phases() > 1)

@@ -8,6 +8,7 @@
 #include "scenarios/experiment/run_method.hpp"
 #include "scenarios/file/measure_set.hpp"
 #include "scenarios/file/scenario.hpp"
+#include "server/aggregation_rule.hpp"
 #include "server/server_optimizer.hpp"
 
 namespace fl {
@@ -18,6 +19,7 @@ struct CheckedParts {
   const FederatedProblem<T>& problem;
   const RunMethod<T>& method;
   const ServerOptimizer<T>& optimizer;
+  const AggregationRule& aggregation;
   const MeasureSet<T>& measures;
   bool wants_gap = false;  // f* is computed or given
 };

@@ -13,6 +13,8 @@ ServerParts<T> make_server_parts(const Scenario& scenario, const FederatedProble
   ServerParts<T> parts;
   about_key("server.kind",
             [&] { parts.optimizer = make_named<ServerOptimizer<T>>("server_optimizer", scenario.server.part, kPrecisionOf<T>); });
+  about_key("aggregation.kind",
+            [&] { parts.aggregation = make_named<AggregationRule>("aggregation", scenario.aggregation, Precision::float64); });
   about_key("participation.kind", [&] {
     parts.participation = make_named<Participation>("participation", scenario.participation.part, Precision::float64);
     parts.participation->open(problem.shards().size(),
@@ -34,16 +36,16 @@ ServerSide<T> make_server_side(const Scenario& scenario, const LayerTable& layer
   side.downlink = std::make_unique<Downlink<T>>(make_channel<T>(scenario, layers, "down", scenario.down, 0xD0, 1, Device::cpu),
                                                 scenario.down.sends(), run.num_clients, run.P, run.local_statistics);
   if (place.keeps_messages) side.downlink->keep_messages();
-  side.round =
-      std::make_unique<Round<T>>(RoundParts<T>{*side.parts.participation, *method.feedback, method.plan, method.exchange, clients.runner,
-                                               clients.probe, *side.parts.optimizer, *side.downlink, run, shared, *side.state, pool},
-                                 RoundSettings{.step_size = place.step_size,
-                                               .schedule = method.local->step_settings().schedule,
-                                               .rounds = static_cast<std::uint32_t>(scenario.rounds),
-                                               .absence = absence,
-                                               .times = place.times,
-                                               .sums = place.sums},
-                                 model);
+  side.round = std::make_unique<Round<T>>(
+      RoundParts<T>{*side.parts.participation, *method.feedback, method.plan, method.exchange, *side.parts.aggregation, clients.runner,
+                    clients.probe, *side.parts.optimizer, *side.downlink, run, shared, *side.state, pool},
+      RoundSettings{.step_size = place.step_size,
+                    .schedule = method.local->step_settings().schedule,
+                    .rounds = static_cast<std::uint32_t>(scenario.rounds),
+                    .absence = absence,
+                    .times = place.times,
+                    .sums = place.sums},
+      model);
   return side;
 }
 

@@ -16,6 +16,7 @@ template <class T>
 struct ServerParts {
   std::unique_ptr<Participation> participation;
   std::unique_ptr<ServerOptimizer<T>> optimizer;
+  std::unique_ptr<AggregationRule> aggregation;
 };
 
 // Throws ConfigError if a part rejects its options.

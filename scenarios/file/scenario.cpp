@@ -50,7 +50,9 @@ std::string text_of(Section& section) {
   drop_idle_keys(section);
   if (section.is_idle) std::erase_if(section.keys.fields(), section.is_idle);
   std::string lines;
-  if (section.part != nullptr && !section.part->kind.empty()) lines += "kind = " + to_string(Value{section.part->kind}) + "\n";
+  const bool is_silent = section.part != nullptr && section.part->kind == section.unwritten_kind;
+  if (section.part != nullptr && !section.part->kind.empty() && !is_silent)
+    lines += "kind = " + to_string(Value{section.part->kind}) + "\n";
   write_keys(lines, section.keys);
   if (section.part != nullptr) {
     Schema own = section.part->options.schema();

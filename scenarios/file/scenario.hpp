@@ -164,6 +164,7 @@ struct Scenario {
   std::map<std::string, CompressorSpec> up{{"", {}}};  // by channel; "" is every channel without an entry of its own
   DownSpec down;
   Part feedback_up{"none", {}};  // role "feedback"
+  Part aggregation{"mean", {}};  // role "aggregation"
   ServerSpec server;
   EvaluateOptions evaluate;
 

@@ -209,6 +209,13 @@ Section participation_section(ParticipationSpec& participation) {
   return section;
 }
 
+Section aggregation_section(Part& part) {
+  Section section =
+      part_section("aggregation", "aggregation", part, "The rule by which the server makes one vector of the clients' messages.");
+  section.unwritten_kind = "mean";
+  return section;
+}
+
 Section server_section(ServerSpec& server) {
   Section section =
       part_section("server", "server_optimizer", server.part, "How the server averages the messages and applies the estimate.");
@@ -376,6 +383,7 @@ void for_each_section(Scenario& s, const F& f) {
   f("feedback", [] { return Section{.path = "feedback"}; });
   f("feedback.up",
     [&] { return part_section("feedback.up", "feedback", s.feedback_up, "The method that keeps the clients' compression error."); });
+  f("aggregation", [&] { return aggregation_section(s.aggregation); });
   f("server", [&] { return server_section(s.server); });
   f("evaluate", [&] { return evaluate_section(s.evaluate); });
 }

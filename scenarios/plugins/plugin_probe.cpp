@@ -31,6 +31,7 @@
 #include "fl_core/data/partitioner.hpp"
 #include "scenarios/measures/measure.hpp"
 #include "scenarios/plugins/plugins.hpp"
+#include "server/aggregation_rule.hpp"
 #include "server/participation.hpp"
 #include "server/server_optimizer.hpp"
 
@@ -94,6 +95,7 @@ void make_once(const PartName& part, Precision precision) {
     make_for(double());
     make_as<Partitioner>(factory, options);
     make_as<Participation>(factory, options);
+    make_as<AggregationRule>(factory, options);
   } catch (const std::exception&) {
   }
 }

@@ -120,7 +120,7 @@ std::vector<PartName> parts_of(const Scenario& s) {
   std::vector<PartName> parts = {
       {"data", s.data.synthetic.kind},  {"partitioner", s.partition.part.kind},       {"model", s.model.part.kind},
       {"local_update", s.local.kind},   {"participation", s.participation.part.kind}, {"feedback", s.feedback_up.kind},
-      {"compressor", s.down.part.kind}, {"server_optimizer", s.server.part.kind}};
+      {"compressor", s.down.part.kind}, {"server_optimizer", s.server.part.kind},     {"aggregation", s.aggregation.kind}};
   for (const auto& [_, spec] : s.up) parts.push_back({"compressor", spec.part.kind});
   for (const NamedPart& measure : s.evaluate.measures) parts.push_back({"measure", measure.part});
   std::erase_if(parts, [](const PartName& part) { return part.name.empty(); });

@@ -87,6 +87,29 @@ TEST_F(PluginTest, ARunUsesThemAndRecordsWhichTheyWere) {
               AllOf(HasSubstr(",split_hash,plugins,configuration\n"), HasSubstr("squared_hinge.so=" + record.plugins[1].sha256)));
 }
 
+// A rule of aggregation is one file. Without trimming it is the mean, but for rounding.
+TEST_F(PluginTest, ARuleOfAggregationIsAPlugin) {
+  write_small();
+  EXPECT_THAT(fedbits({"list", "aggregations"}).out, AllOf(HasSubstr("mean"), HasSubstr("coordinate_median")));
+  const std::vector<std::string> with = {"--plugin", plugin("trimmed_mean"), "--set", "aggregation.kind=trimmed_mean"};
+  const auto loss_of = [&](const std::string& out, std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"run", "small.toml", "--out", out};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome outcome = fedbits(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return RunStore::open(folder_ / out, RunStore::Mode::read).list().at(0).train_loss;
+  };
+  std::vector<std::string> untrimmed = with;
+  untrimmed.insert(untrimmed.end(), {"--set", "aggregation.trim=0", "--set", "server.average=uniform"});
+  const double mean = loss_of("mean", {"--set", "server.average=uniform"}), same = loss_of("same", untrimmed),
+               trimmed = loss_of("trimmed", with);
+  EXPECT_NEAR(same, mean, 1e-5 * mean);
+  EXPECT_NE(trimmed, mean);
+  const RunRecord record = RunStore::open(folder_ / "trimmed", RunStore::Mode::read).list().at(0);
+  ASSERT_EQ(record.plugins.size(), 1U);
+  EXPECT_EQ(record.plugins[0].name, "trimmed_mean.so");
+}
+
 TEST_F(PluginTest, WhatARunDoesNotUseIsNotRecorded) {
   write_small();
   ASSERT_EQ(fedbits({"run", "small.toml", "--out", "out", "--plugin", plugin("big_client")}).code, 0);
@@ -152,7 +175,7 @@ TEST_F(PluginTest, WhatCannotBeLoadedIsRefusedInOneLine) {
     {plugin("empty"), "it registers no part"},
     {plugin("no_role"),
      "it threw while it was loaded: part \"half\": unknown role \"compresor\"; did you mean \"compressor\"? known: "
-     "compressor, data, feedback, layer, local_update, measure, model, participation, partitioner, server_optimizer\n"},
+     "aggregation, compressor, data, feedback, layer, local_update, measure, model, participation, partitioner, server_optimizer\n"},
   };
   write_small();
   for (const auto& [file, reason] : refused)

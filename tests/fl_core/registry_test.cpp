@@ -105,10 +105,10 @@ TEST(Registry, ARoleThatDoesNotExistIsRefusedWithThoseThatDo) {
   EXPECT_EQ(refused([&] {
               r.describe({"compresor", "circle", "round", ""}, Options::of<NoOptions>());
             }),
-            "part \"circle\": unknown role \"compresor\"; did you mean \"compressor\"? known: compressor, data, feedback, layer, "
-            "local_update, measure, model, participation, partitioner, server_optimizer");
+            "part \"circle\": unknown role \"compresor\"; did you mean \"compressor\"? known: aggregation, compressor, data, feedback, "
+            "layer, local_update, measure, model, participation, partitioner, server_optimizer");
   EXPECT_THAT(refused([&] { r.add("shape", "circle", kThisDevice, Precision::float32, std::any(1)); }),
-              HasSubstr("unknown role \"shape\"; known: compressor, "));
+              HasSubstr("unknown role \"shape\"; known: aggregation, compressor, "));
   EXPECT_TRUE(r.names("compresor").empty());
 }
 

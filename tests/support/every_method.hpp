@@ -25,6 +25,7 @@ inline std::vector<Method> written_methods() {
   return {
       {"none", "kind = 'none'", kGradient, "kind = 'qsgd'", ""},
       {"ef14", "kind = 'ef14'", kGradient, kTop, ""},
+      {"median", "kind = 'ef14'", kGradient, kTop, "[aggregation]\nkind = 'coordinate_median'\n"},
       {"ef14_momentum", "kind = 'ef14'", kGradient, kTop, "[server]\nkind = 'sgd'\nmomentum = 0.9\n"},
       {"ef14_sampled", "kind = 'ef14'", "kind = 'sgd'\nbatch = 3\nsteps = 2\nlearning_rate = 0.05", kTop,
        "[participation]\nkind = 'uniform'\nclients = 3\n[compressor.down]\nkind = 'top_k'\nk = 12\n"},
