@@ -107,7 +107,7 @@ function(fedbits_link_parts target)
   if(FL_CUDA_COUNT_BYTES)  # inline functions that both halves have are to be those whose accesses are counted
     set(parts ${FL_CUDA_PARTS} ${FL_PARTS})
   elseif(FL_TSAN)  # so are those that are watched
-    list(PREPEND parts net)
+    list(PREPEND parts net status)
   endif()
   target_link_libraries(${target} PRIVATE ${parts} processor processor_at_start $<TARGET_NAME_IF_EXISTS:older_glibc> fedbits_flags fedbits_third_party)
 endfunction()

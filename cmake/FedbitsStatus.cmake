@@ -11,6 +11,6 @@ foreach(kind styles scripts)
   fedbits_write(${CMAKE_CURRENT_BINARY_DIR}/report/status_${kind}.s "${lines}")
 endforeach()
 set(status_lists ${CMAKE_CURRENT_BINARY_DIR}/report/status_styles.s ${CMAKE_CURRENT_BINARY_DIR}/report/status_scripts.s)
-set_source_files_properties(net/status_page.cpp PROPERTIES
+set_source_files_properties(status/status_page.cpp PROPERTIES
   COMPILE_DEFINITIONS "FL_STATUS_HTML=\"${status_page}/page.html\";FL_STATUS_STYLES=\"${CMAKE_CURRENT_BINARY_DIR}/report/status_styles.s\";FL_STATUS_SCRIPTS=\"${CMAKE_CURRENT_BINARY_DIR}/report/status_scripts.s\""
   OBJECT_DEPENDS "${status_files};${page}/style.css;${page}/elements.js;${page}/scales.js;${status_lists}")

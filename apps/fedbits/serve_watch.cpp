@@ -9,7 +9,7 @@
 #include "apps/fedbits/run_support.hpp"
 #include "apps/fedbits/study_watch.hpp"
 #include "fl_core/state/checksum.hpp"
-#include "net/status_page.hpp"
+#include "status/status_page.hpp"
 #include "study/driver/study_title.hpp"
 
 namespace fl {

@@ -14,9 +14,9 @@
 
 #include "apps/fedbits/event_log.hpp"
 #include "net/peer_hub.hpp"
-#include "net/serve_status.hpp"
-#include "net/status_server.hpp"
 #include "scenarios/file/sweep.hpp"
+#include "status/serve_status.hpp"
+#include "status/status_server.hpp"
 
 namespace fl {
 

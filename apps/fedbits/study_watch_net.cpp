@@ -8,8 +8,8 @@
 #include "apps/fedbits/run_support.hpp"
 #include "apps/fedbits/study_watch.hpp"
 #include "apps/fedbits/terminal.hpp"
-#include "net/status_process.hpp"
-#include "net/study_status.hpp"
+#include "status/status_process.hpp"
+#include "status/study_status.hpp"
 #include "study/driver/study_title.hpp"
 
 namespace fl {

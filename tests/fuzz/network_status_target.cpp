@@ -10,7 +10,7 @@
 #include <boost/asio/write.hpp>
 #include <string>
 
-#include "net/status_page.hpp"
+#include "status/status_page.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace {

@@ -13,8 +13,8 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("fl_core", "compressors", "clients", "server", "scenarios", "net", "checks", "study", "apps", "include", "examples", "cmake", "tests/gpu", "tests/properties",
-           "tests/support", "tests/emulator")  # fmt: skip
+FOLDERS = ("fl_core", "compressors", "clients", "server", "scenarios", "net", "checks", "study", "status", "apps", "include", "examples", "cmake",
+           "tests/gpu", "tests/properties", "tests/support", "tests/emulator")  # fmt: skip
 CODE = {".hpp", ".cpp", ".cu", ".cuh", ".inc", ".js", ".proto", ".cmake", ".in", ".toml"}
 MEMBERS = {".hpp", ".cuh"}
 FILE = re.compile(r"(?:[\w.-]+/)+(?:[\w.-]+\.\w+)?|[\w-]+\.(?:hpp|cpp|cuh?|py|toml|txt)")

@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "fl_core/config/error.hpp"
-#include "net/metrics_text.hpp"
-#include "net/run_curve.hpp"
-#include "net/serve_status.hpp"
-#include "net/study_status.hpp"
+#include "status/metrics_text.hpp"
+#include "status/run_curve.hpp"
+#include "status/serve_status.hpp"
+#include "status/study_status.hpp"
 #include "tests/net/exposition.hpp"
 
 namespace fl {

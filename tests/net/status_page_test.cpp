@@ -1,5 +1,5 @@
 // Opens the page of the status in a headless browser: on a screen, dark, narrow, on paper, and when the server goes away.
-#include "net/status_page.hpp"
+#include "status/status_page.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,9 +9,9 @@
 #include <fstream>
 #include <mutex>
 
-#include "net/serve_status.hpp"
-#include "net/status_server.hpp"
-#include "net/study_status.hpp"
+#include "status/serve_status.hpp"
+#include "status/status_server.hpp"
+#include "status/study_status.hpp"
 #include "tests/net/http_client.hpp"
 #include "tests/net/picture.hpp"
 #include "tests/support/binary.hpp"

@@ -1,5 +1,5 @@
 // Tests the HTTP server of the status: its routes, requests that are wrong, too long or too slow, and many connections at once.
-#include "net/status_server.hpp"
+#include "status/status_server.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "fl_core/config/error.hpp"
-#include "net/status_page.hpp"
+#include "status/status_page.hpp"
 #include "tests/net/http_client.hpp"
 
 namespace fl {

@@ -1,4 +1,4 @@
-#include "net/status_server.hpp"
+#include "status/status_server.hpp"
 
 #include <atomic>
 #include <boost/asio/awaitable.hpp>

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "net/status_server.hpp"
+#include "status/status_server.hpp"
 
 namespace fl::net {
 

@@ -1,4 +1,4 @@
-#include "net/status_page.hpp"
+#include "status/status_page.hpp"
 
 #include <string_view>
 

@@ -1,7 +1,7 @@
 // The page of the status, which the binary contains: HTML, style and scripts of scenarios/report/status, with the style of the report.
 #pragma once
 
-#include "net/status_server.hpp"
+#include "status/status_server.hpp"
 
 namespace fl::net {
 

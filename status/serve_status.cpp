@@ -1,12 +1,12 @@
-#include "net/serve_status.hpp"
+#include "status/serve_status.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "net/client_ranges.hpp"
-#include "net/metrics_text.hpp"
-#include "net/status_json.hpp"
+#include "status/metrics_text.hpp"
+#include "status/status_json.hpp"
 
 namespace fl::net {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "net/peer_hub.hpp"
-#include "net/run_curve.hpp"
 #include "scenarios/results/run_record.hpp"
+#include "status/run_curve.hpp"
 
 namespace fl::net {
 

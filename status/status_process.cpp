@@ -1,4 +1,4 @@
-#include "net/status_process.hpp"
+#include "status/status_process.hpp"
 
 #include <poll.h>
 #include <signal.h>
@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "fl_core/config/error.hpp"
-#include "net/status_page.hpp"
-#include "net/study_status.hpp"
+#include "status/status_page.hpp"
+#include "status/study_status.hpp"
 
 namespace fl::net {
 

@@ -1,4 +1,4 @@
-#include "net/metrics_text.hpp"
+#include "status/metrics_text.hpp"
 
 #include <algorithm>
 #include <array>

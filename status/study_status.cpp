@@ -1,10 +1,10 @@
-#include "net/study_status.hpp"
+#include "status/study_status.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "net/metrics_text.hpp"
-#include "net/status_json.hpp"
+#include "status/metrics_text.hpp"
+#include "status/status_json.hpp"
 
 namespace fl::net {
 

@@ -1,7 +1,7 @@
 // The status of a study while `fedbits sweep` or `fedbits run` plays it: a value that events fill, as JSON for the page and as metrics.
 //
 // A sweep forks its workers, so no thread may serve the status in its process (scenarios/sweep/process_pool.hpp). Events therefore travel
-// to a process of their own (net/status_process.hpp), as the lines of JSON that study_event:: makes and apply() reads.
+// to a process of their own (status/status_process.hpp), as the lines of JSON that study_event:: makes and apply() reads.
 #pragma once
 
 #include <array>
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "net/serve_status.hpp"
 #include "scenarios/results/run_record.hpp"
+#include "status/serve_status.hpp"
 
 namespace fl::net {
 
