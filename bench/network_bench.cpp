@@ -24,9 +24,9 @@
 #include <vector>
 
 #include "bench/timing.hpp"
-#include "net/certificate_authority.hpp"
-#include "net/stream.hpp"
-#include "net/tls_transport.hpp"
+#include "net/transport/certificate_authority.hpp"
+#include "net/transport/stream.hpp"
+#include "net/transport/tls_transport.hpp"
 
 namespace {
 

@@ -53,7 +53,7 @@ every = 100
 """
 
 
-# ---- the encoding of Protocol Buffers, as far as a peer needs it (net/proto/wire.proto)
+# ---- the encoding of Protocol Buffers, as far as a peer needs it (net/wire/wire.proto)
 
 def varint(number):
     out = bytearray()
@@ -108,7 +108,7 @@ def xxh64(data):
 
 
 def frame(header):
-    """Returns a frame without a payload, with its checksums (net/frame.hpp)."""
+    """Returns a frame without a payload, with its checksums (net/wire/frame.hpp)."""
     checked = struct.pack("<QQ", len(header), xxh64(header + struct.pack("<Q", xxh64(b""))))
     return checked + struct.pack("<I", xxh64(checked) & 0xFFFFFFFF) + header
 

@@ -2,8 +2,8 @@
 set(wire ${CMAKE_BINARY_DIR}/wire)
 file(MAKE_DIRECTORY ${wire})
 add_custom_command(OUTPUT ${wire}/wire.pb.cc ${wire}/wire.pb.h
-  COMMAND protobuf::protoc --cpp_out=${wire} --proto_path=${CMAKE_CURRENT_SOURCE_DIR}/net/proto wire.proto
-  DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/net/proto/wire.proto VERBATIM)
+  COMMAND protobuf::protoc --cpp_out=${wire} --proto_path=${CMAKE_CURRENT_SOURCE_DIR}/net/wire wire.proto
+  DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/net/wire/wire.proto VERBATIM)
 add_library(wire OBJECT ${wire}/wire.pb.cc)
 target_include_directories(wire SYSTEM PUBLIC ${wire})
 target_link_libraries(wire PUBLIC protobuf::libprotobuf-lite)

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "fl_core/config/device.hpp"
-#include "net/frame.hpp"
+#include "net/wire/frame.hpp"
 
 namespace fl::net {
 

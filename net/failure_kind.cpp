@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "net/frame.hpp"
+#include "net/wire/frame.hpp"
 
 namespace fl::net {
 

@@ -6,7 +6,7 @@
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/config/stopping.hpp"
 #include "net/hosted_sums.hpp"
-#include "net/raw_values.hpp"
+#include "net/wire/raw_values.hpp"
 #include "scenarios/experiment/client_side.hpp"
 #include "scenarios/file/sweep.hpp"
 

@@ -11,8 +11,8 @@
 
 #include "fl_core/state/archive.hpp"
 #include "fl_core/state/state_pager.hpp"
-#include "net/client_ranges.hpp"
-#include "net/frame.hpp"
+#include "net/wire/client_ranges.hpp"
+#include "net/wire/frame.hpp"
 #include "scenarios/data/catalog.hpp"
 #include "scenarios/experiment/server_data.hpp"
 

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "fl_core/round/own_statistics.hpp"
-#include "net/raw_values.hpp"
+#include "net/wire/measured_kind.hpp"
+#include "net/wire/raw_values.hpp"
 
 namespace fl::net {
 

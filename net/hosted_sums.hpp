@@ -6,20 +6,11 @@
 #include <span>
 #include <vector>
 
-#include "net/client_ranges.hpp"
-#include "net/frame.hpp"
+#include "net/wire/client_ranges.hpp"
+#include "net/wire/frame.hpp"
 #include "scenarios/experiment/client_side.hpp"
 
 namespace fl::net {
-
-// The quantity that a measure asks of each client, by wire::MeasureOrder::kind.
-enum class MeasuredKind : std::uint32_t {
-  losses,     // the sum of losses over its training rows
-  correct,    // the number of labels of its own rows that its model predicts
-  gradients,  // the gradient of its loss over all its training rows
-  distances,  // the squared distance of that gradient from the mean
-};
-inline constexpr std::uint32_t kNumMeasuredKinds = 4;
 
 template <class T>
 class HostedSums {

@@ -5,8 +5,8 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 
-#include "net/frame_rules.hpp"
-#include "net/stream.hpp"
+#include "net/transport/stream.hpp"
+#include "net/wire/frame_rules.hpp"
 
 namespace fl::net {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "net/client_ranges.hpp"
-#include "net/frame_rules.hpp"
-#include "net/row_hashes.hpp"
+#include "net/wire/client_ranges.hpp"
+#include "net/wire/frame_rules.hpp"
+#include "net/wire/row_hashes.hpp"
 #include "server/checkpoint.hpp"
 
 namespace fl::net {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "net/stream.hpp"
+#include "net/transport/stream.hpp"
 
 namespace fl::net {
 

@@ -16,7 +16,7 @@
 #include "net/failure_kind.hpp"
 #include "net/peer_run.hpp"
 #include "net/state_folder.hpp"
-#include "net/tls_transport.hpp"
+#include "net/transport/tls_transport.hpp"
 #include "server/checkpoint.hpp"
 
 namespace fl::net {

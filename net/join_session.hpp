@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "net/connection.hpp"
 #include "net/hosted_clients.hpp"
 #include "net/join_link.hpp"
 #include "net/peer_journal.hpp"
+#include "net/transport/connection.hpp"
 
 namespace fl::net {
 

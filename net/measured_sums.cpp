@@ -9,8 +9,8 @@
 
 #include "fl_core/ops/norms.hpp"
 #include "fl_core/round/own_statistics.hpp"
-#include "net/raw_values.hpp"
 #include "net/reported_norms.hpp"
+#include "net/wire/raw_values.hpp"
 
 namespace fl::net {
 

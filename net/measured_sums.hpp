@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "net/hosted_sums.hpp"
 #include "net/peer_hub.hpp"
 #include "net/traffic.hpp"
+#include "net/wire/measured_kind.hpp"
 #include "scenarios/experiment/run_clients.hpp"
 
 namespace fl::net {

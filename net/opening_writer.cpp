@@ -4,7 +4,7 @@
 #include <map>
 
 #include "fl_core/round/absence_rule.hpp"
-#include "net/raw_values.hpp"
+#include "net/wire/raw_values.hpp"
 
 namespace fl::net {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "fl_core/round/cohort_runner.hpp"
-#include "net/frame.hpp"
 #include "net/traffic.hpp"
+#include "net/wire/frame.hpp"
 
 namespace fl::net {
 

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "net/connection.hpp"
-#include "net/frame.hpp"
 #include "net/roster.hpp"
+#include "net/transport/connection.hpp"
+#include "net/wire/frame.hpp"
 
 namespace fl::net {
 

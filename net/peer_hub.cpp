@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "net/client_ranges.hpp"
 #include "net/hub_connections.hpp"
 #include "net/hub_core.hpp"
+#include "net/wire/client_ranges.hpp"
 
 namespace fl::net {
 

@@ -18,10 +18,10 @@
 
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/stopping.hpp"
-#include "net/connection.hpp"
 #include "net/expected_answers.hpp"
-#include "net/frame.hpp"
 #include "net/roster.hpp"
+#include "net/transport/connection.hpp"
+#include "net/wire/frame.hpp"
 
 namespace fl::net {
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "fl_core/config/regular_file.hpp"
-#include "net/frame.hpp"
+#include "net/wire/frame.hpp"
 #include "server/checkpoint.hpp"
 
 namespace fl::net {

@@ -6,7 +6,7 @@
 #include "fl_core/config/error.hpp"
 #include "fl_core/state/checksum.hpp"
 #include "net/failure_kind.hpp"
-#include "net/row_hashes.hpp"
+#include "net/wire/row_hashes.hpp"
 
 namespace fl::net {
 

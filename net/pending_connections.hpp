@@ -11,8 +11,8 @@
 #include <memory>
 
 #include "fl_core/config/device.hpp"
-#include "net/connection.hpp"
 #include "net/presence.hpp"
+#include "net/transport/connection.hpp"
 
 namespace fl::net {
 

@@ -12,7 +12,7 @@
 #include "net/kept_rounds.hpp"
 #include "net/measured_sums.hpp"
 #include "net/opening_writer.hpp"
-#include "net/raw_values.hpp"
+#include "net/wire/raw_values.hpp"
 
 namespace fl::net {
 

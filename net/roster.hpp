@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "fl_core/config/device.hpp"
-#include "net/client_ranges.hpp"
-#include "net/frame.hpp"
 #include "net/presence.hpp"
+#include "net/wire/client_ranges.hpp"
+#include "net/wire/frame.hpp"
 
 namespace fl::net {
 

@@ -7,7 +7,7 @@
 
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/regular_file.hpp"
-#include "net/frame_rules.hpp"
+#include "net/wire/frame_rules.hpp"
 #include "server/checkpoint.hpp"
 
 namespace fl::net {

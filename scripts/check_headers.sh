@@ -11,10 +11,10 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/steps.sh
 
-# Headers of net/ include what protoc makes of net/proto; a build has done so.
+# Headers of net/ include what protoc makes of net/wire; a build has done so.
 wire=build/wire
 if [ ! -f $wire/wire.pb.h ] && command -v protoc >/dev/null; then
-  mkdir -p $wire && protoc --cpp_out=$wire --proto_path=net/proto wire.proto
+  mkdir -p $wire && protoc --cpp_out=$wire --proto_path=net/wire wire.proto
 fi
 export wire
 

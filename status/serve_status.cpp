@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "net/client_ranges.hpp"
+#include "net/wire/client_ranges.hpp"
 #include "status/metrics_text.hpp"
 #include "status/status_json.hpp"
 

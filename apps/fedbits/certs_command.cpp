@@ -6,7 +6,7 @@
 #include "apps/fedbits/terminal.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/key_error.hpp"
-#include "net/certificate_authority.hpp"
+#include "net/transport/certificate_authority.hpp"
 
 namespace fl {
 

@@ -5,7 +5,7 @@
 #include "apps/fedbits/run_support.hpp"
 #include "apps/fedbits/store_notes.hpp"
 #include "fl_core/config/key_error.hpp"
-#include "net/client_ranges.hpp"
+#include "net/wire/client_ranges.hpp"
 #include "scenarios/experiment/server_data.hpp"
 #include "scenarios/plugins/plugins.hpp"
 #include "study/output/output_file.hpp"

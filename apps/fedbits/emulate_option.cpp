@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "net/emulated_transport.hpp"
+#include "net/transport/emulated_transport.hpp"
 
 namespace fl {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "net/connection.hpp"
+#include "net/transport/connection.hpp"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): a library's
 class App;

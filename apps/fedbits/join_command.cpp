@@ -17,7 +17,7 @@
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/state/checksum.hpp"
 #include "net/join_session.hpp"
-#include "net/tls_transport.hpp"
+#include "net/transport/tls_transport.hpp"
 #include "scenarios/plugins/plugins.hpp"
 #include "study/machine/folder_lock.hpp"
 #include "study/machine/machine_share.hpp"

@@ -7,8 +7,8 @@
 #include <set>
 #include <utility>
 
-#include "net/frame_rules.hpp"
 #include "net/hub_core.hpp"
+#include "net/wire/frame_rules.hpp"
 #include "server/checkpoint.hpp"
 #include "tests/fuzz/target.hpp"
 #include "tests/support/memory_connection.hpp"

@@ -10,8 +10,8 @@
 #include <cstring>
 
 #include "fl_core/state/checksum.hpp"
-#include "net/frame_rules.hpp"
-#include "net/stream.hpp"
+#include "net/transport/stream.hpp"
+#include "net/wire/frame_rules.hpp"
 #include "tests/fuzz/target.hpp"
 #include "tests/support/memory_connection.hpp"
 #include "tests/support/most_held.hpp"

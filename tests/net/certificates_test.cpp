@@ -6,7 +6,7 @@
 #include <set>
 
 #include "fl_core/config/error.hpp"
-#include "net/tls_transport.hpp"
+#include "net/transport/tls_transport.hpp"
 #include "tests/net/tls_peer.hpp"
 
 namespace fl {

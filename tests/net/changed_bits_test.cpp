@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "fl_core/random/random.hpp"
-#include "net/emulated_transport.hpp"
-#include "net/tls_transport.hpp"
+#include "net/transport/emulated_transport.hpp"
+#include "net/transport/tls_transport.hpp"
 #include "tests/net/flipping_proxy.hpp"
 #include "tests/net/network_run.hpp"
 #include "tests/net/tls_peer.hpp"

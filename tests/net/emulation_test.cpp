@@ -9,9 +9,9 @@
 #include <set>
 
 #include "fl_core/config/error.hpp"
-#include "net/emulated_transport.hpp"
-#include "net/link_schedule.hpp"
-#include "net/stream.hpp"
+#include "net/transport/emulated_transport.hpp"
+#include "net/transport/link_schedule.hpp"
+#include "net/transport/stream.hpp"
 #include "tests/net/network_run.hpp"
 #include "tests/support/every_method.hpp"
 

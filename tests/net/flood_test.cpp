@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "net/pending_connections.hpp"
-#include "net/tls_transport.hpp"
+#include "net/transport/tls_transport.hpp"
 #include "tests/net/network_run.hpp"
 #include "tests/net/raw_peer.hpp"
 #include "tests/net/tls_peer.hpp"

@@ -12,8 +12,8 @@
 #include <string>
 
 #include "fl_core/state/checksum.hpp"
-#include "net/client_ranges.hpp"
-#include "net/frame.hpp"
+#include "net/wire/client_ranges.hpp"
+#include "net/wire/frame.hpp"
 #include "server/checkpoint.hpp"
 
 namespace fl::test {

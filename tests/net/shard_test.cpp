@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "net/row_hashes.hpp"
+#include "net/wire/row_hashes.hpp"
 #include "tests/net/exact_run.hpp"
 #include "tests/support/data_folder.hpp"
 #include "tests/support/every_method.hpp"

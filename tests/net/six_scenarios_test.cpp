@@ -2,7 +2,7 @@
 // as a simulation, over TCP and over TLS, and that the ledger is what is on the connections without the documented framing.
 #include <gtest/gtest.h>
 
-#include "net/tls_transport.hpp"
+#include "net/transport/tls_transport.hpp"
 #include "scenarios/results/run_store.hpp"
 #include "tests/net/network_run.hpp"
 #include "tests/net/tls_peer.hpp"

@@ -17,10 +17,10 @@
 #include <string>
 #include <thread>
 
-#include "net/certificate_authority.hpp"
-#include "net/frame.hpp"
 #include "net/peer_hub.hpp"
-#include "net/tls_files.hpp"
+#include "net/transport/certificate_authority.hpp"
+#include "net/transport/tls_files.hpp"
+#include "net/wire/frame.hpp"
 #include "tests/net/raw_peer.hpp"
 
 namespace fl::test {

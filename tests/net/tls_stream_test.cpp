@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "net/tls_transport.hpp"
+#include "net/transport/tls_transport.hpp"
 #include "tests/net/tls_peer.hpp"
 
 namespace fl {

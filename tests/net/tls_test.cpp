@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "net/tls_transport.hpp"
+#include "net/transport/tls_transport.hpp"
 #include "tests/net/network_run.hpp"
 #include "tests/net/tls_peer.hpp"
 #include "tests/support/every_method.hpp"

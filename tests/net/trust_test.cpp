@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "net/row_hashes.hpp"
+#include "net/wire/row_hashes.hpp"
 #include "tests/net/network_run.hpp"
 #include "tests/net/raw_peer.hpp"
 #include "tests/support/data_folder.hpp"

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "net/connection.hpp"
-#include "net/frame.hpp"
+#include "net/transport/connection.hpp"
+#include "net/wire/frame.hpp"
 
 namespace fl::test {
 

@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "net/connection.hpp"
-#include "net/frame.hpp"
+#include "net/transport/connection.hpp"
+#include "net/wire/frame.hpp"
 
 namespace fl::test {
 

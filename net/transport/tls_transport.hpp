@@ -1,4 +1,4 @@
-// Connections with TLS 1.3 and a certificate on both sides, from a folder of certificates (net/tls_files.hpp).
+// Connections with TLS 1.3 and a certificate on both sides, from a folder of certificates (net/transport/tls_files.hpp).
 //
 // A handshake succeeds only if the other side has a certificate of the folder's authority, for its use (server or peer), that is valid now
 // and not revoked. A peer also compares the server's names with the host that it connects to. Sessions are never resumed and no early data
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "net/connection.hpp"
-#include "net/frame.hpp"
+#include "net/transport/connection.hpp"
+#include "net/wire/frame.hpp"
 
 namespace fl::net {
 

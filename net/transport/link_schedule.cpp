@@ -1,4 +1,4 @@
-#include "net/link_schedule.hpp"
+#include "net/transport/link_schedule.hpp"
 
 #include <algorithm>
 

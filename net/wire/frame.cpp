@@ -1,4 +1,4 @@
-#include "net/frame.hpp"
+#include "net/wire/frame.hpp"
 
 #include <optional>
 

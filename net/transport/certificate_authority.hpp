@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fl_core/config/device.hpp"
-#include "net/client_ranges.hpp"
+#include "net/wire/client_ranges.hpp"
 
 namespace fl::net {
 

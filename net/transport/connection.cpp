@@ -1,4 +1,4 @@
-#include "net/connection.hpp"
+#include "net/transport/connection.hpp"
 
 #include <algorithm>
 #include <array>

@@ -10,8 +10,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "net/connection.hpp"
-#include "net/frame.hpp"
+#include "net/transport/connection.hpp"
+#include "net/wire/frame.hpp"
 
 namespace fl::net {
 

@@ -1,4 +1,4 @@
-#include "net/client_ranges.hpp"
+#include "net/wire/client_ranges.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -3,7 +3,7 @@
 //   8 bytes   little endian: bytes of the header (24 bits), bytes of the payload (40 bits)
 //   8 bytes   little endian: XXH64 of the header and of the 8 bytes of the payload's XXH64
 //   4 bytes   little endian: the lower half of the XXH64 of these 16 bytes, so that a damaged size is known before it is waited for
-//   header    a wire::Header (net/proto/wire.proto)
+//   header    a wire::Header (net/wire/wire.proto)
 //   payload   raw bytes; the header states their meaning
 // A frame whose checksums differ was damaged on its way, which breaks the connection and not the protocol: nothing in it is believed.
 // A reader knows the maximum size of a frame in advance (FrameLimits) and rejects a larger one after its first bytes. Memory is allocated

@@ -9,8 +9,8 @@
 #include <cstdint>
 
 #include "fl_core/random/random.hpp"
-#include "net/network_conditions.hpp"
-#include "net/token_bucket.hpp"
+#include "net/transport/network_conditions.hpp"
+#include "net/transport/token_bucket.hpp"
 
 namespace fl::net {
 

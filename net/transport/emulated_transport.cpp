@@ -1,4 +1,4 @@
-#include "net/emulated_transport.hpp"
+#include "net/transport/emulated_transport.hpp"
 
 #include <algorithm>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -11,8 +11,8 @@
 #include <deque>
 #include <utility>
 
-#include "net/frame.hpp"
-#include "net/link_schedule.hpp"
+#include "net/transport/link_schedule.hpp"
+#include "net/wire/frame.hpp"
 
 namespace fl::net {
 

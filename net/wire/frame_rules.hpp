@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "net/frame.hpp"
+#include "net/wire/frame.hpp"
 
 namespace fl::net {
 

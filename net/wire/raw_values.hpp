@@ -11,7 +11,7 @@
 #include "fl_core/message/layer_table.hpp"
 #include "fl_core/message/payload_ops.hpp"
 #include "fl_core/state/shared_state.hpp"
-#include "net/frame.hpp"
+#include "net/wire/frame.hpp"
 
 namespace fl::net {
 

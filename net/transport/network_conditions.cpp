@@ -1,4 +1,4 @@
-#include "net/network_conditions.hpp"
+#include "net/transport/network_conditions.hpp"
 
 #include <charconv>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "net/row_hashes.hpp"
+#include "net/wire/row_hashes.hpp"
 
 #include <algorithm>
 

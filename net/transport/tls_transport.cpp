@@ -1,4 +1,4 @@
-#include "net/tls_transport.hpp"
+#include "net/transport/tls_transport.hpp"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -17,8 +17,8 @@
 
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/key_error.hpp"
-#include "net/certificate_authority.hpp"
-#include "net/tls_files.hpp"
+#include "net/transport/certificate_authority.hpp"
+#include "net/transport/tls_files.hpp"
 
 namespace fl::net {
 

@@ -1,11 +1,11 @@
-// A transport with the conditions of an emulated network (net/network_conditions.hpp) in front of another transport.
+// A transport with the conditions of an emulated network (net/transport/network_conditions.hpp) in front of another transport.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
-#include "net/connection.hpp"
-#include "net/network_conditions.hpp"
+#include "net/transport/connection.hpp"
+#include "net/transport/network_conditions.hpp"
 
 namespace fl::net {
 

@@ -1,4 +1,4 @@
-#include "net/frame_rules.hpp"
+#include "net/wire/frame_rules.hpp"
 
 #include <string>
 

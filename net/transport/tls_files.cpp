@@ -1,4 +1,4 @@
-#include "net/tls_files.hpp"
+#include "net/transport/tls_files.hpp"
 
 #include <fcntl.h>
 #include <openssl/err.h>
@@ -13,7 +13,7 @@
 
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/key_error.hpp"
-#include "net/frame.hpp"
+#include "net/wire/frame.hpp"
 
 namespace fl::net {
 

@@ -16,7 +16,7 @@
 #include <memory>
 #include <string>
 
-#include "net/connection.hpp"
+#include "net/transport/connection.hpp"
 
 namespace fl::net {
 

@@ -1,4 +1,4 @@
-#include "net/certificate_authority.hpp"
+#include "net/transport/certificate_authority.hpp"
 
 #include <fcntl.h>
 #include <openssl/ec.h>
@@ -14,7 +14,7 @@
 
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/key_error.hpp"
-#include "net/tls_files.hpp"
+#include "net/transport/tls_files.hpp"
 
 namespace fl::net {
 

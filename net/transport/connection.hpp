@@ -1,4 +1,5 @@
-// The connection between a server and a peer, whatever carries its bytes: plain TCP, TLS (net/tls_transport.hpp), or a decorator of either.
+// The connection between a server and a peer, whatever carries its bytes: plain TCP, TLS (net/transport/tls_transport.hpp), or a decorator
+// of either.
 //
 // A Transport makes a Connection of a connected socket. handshake() comes before anything else: no frame is read from a connection whose
 // other side has not proved its identity. All members are called on the thread of the socket's io_context; one read and one write may be
@@ -20,8 +21,8 @@
 #include <vector>
 
 #include "fl_core/config/device.hpp"
-#include "net/client_ranges.hpp"
-#include "net/frame.hpp"
+#include "net/wire/client_ranges.hpp"
+#include "net/wire/frame.hpp"
 
 namespace fl::net {
 
