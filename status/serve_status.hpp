@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "net/peer_hub.hpp"
+#include "net/server/peer_hub.hpp"
 #include "scenarios/results/run_record.hpp"
 #include "status/run_curve.hpp"
 

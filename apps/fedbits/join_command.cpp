@@ -16,7 +16,7 @@
 #include "apps/fedbits/run_support.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/state/checksum.hpp"
-#include "net/join_session.hpp"
+#include "net/peer/join_session.hpp"
 #include "net/transport/tls_transport.hpp"
 #include "scenarios/plugins/plugins.hpp"
 #include "study/machine/folder_lock.hpp"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "apps/fedbits/event_log.hpp"
-#include "net/peer_hub.hpp"
+#include "net/server/peer_hub.hpp"
 #include "scenarios/file/sweep.hpp"
 #include "status/serve_status.hpp"
 #include "status/status_server.hpp"

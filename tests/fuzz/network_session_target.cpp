@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "net/hub_core.hpp"
+#include "net/server/hub_core.hpp"
 #include "net/wire/frame_rules.hpp"
 #include "server/checkpoint.hpp"
 #include "tests/fuzz/target.hpp"
@@ -153,7 +153,7 @@ class SessionPlay {
     hosts_.clear();
   }
 
-  // ---- connections, as net/hub_connections.cpp treats them
+  // ---- connections, as net/server/hub_connections.cpp treats them
 
   void connect() {
     if (peers_.size() == kMostConnections) drop(peers_.front());

@@ -5,8 +5,8 @@
 #include <array>
 
 #include "fl_core/config/error.hpp"
-#include "net/peer_journal.hpp"
-#include "net/state_folder.hpp"
+#include "net/peer/peer_journal.hpp"
+#include "net/peer/state_folder.hpp"
 #include "tests/fuzz/scratch_folder.hpp"
 
 namespace {

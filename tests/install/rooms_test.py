@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Files of fl_core/, scenarios/ and study/ include their own room and those above it in the table of the folder's README.
+"""Files of fl_core/, scenarios/, study/ and net/ include their own room and those above it in the table of the folder's README.
+
+Rooms of APART do not include each other either.
 
 usage: rooms_test.py SOURCE_FOLDER
 """
@@ -9,6 +11,7 @@ import re
 import sys
 
 SOURCES = {".cpp", ".hpp", ".cu", ".cuh"}
+APART = {("net", "server"): "peer"}  # a room of a folder, and a room above it that it does not include
 
 
 def rooms_of(folder):
@@ -32,12 +35,14 @@ def problems_of(source, name):
                 problems.append(f"{file} includes {name}/{other}, which {name}/README.md does not list")
             elif rooms.index(other) > rooms.index(room):
                 problems.append(f"{file} includes {name}/{other}, which stands below {room} in {name}/README.md")
+            elif APART.get((name, room)) == other:
+                problems.append(f"{file} includes {name}/{other}, from which {room} is kept apart")
     return problems
 
 
 def main():
     source = pathlib.Path(sys.argv[1])
-    problems = [problem for name in ("fl_core", "scenarios", "study") for problem in problems_of(source, name)]
+    problems = [problem for name in ("fl_core", "scenarios", "study", "net") for problem in problems_of(source, name)]
     print("\n".join(problems) or "every file includes its own room and those above it")
     return 1 if problems else 0
 

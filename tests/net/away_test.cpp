@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <set>
 
-#include "net/kept_rounds.hpp"
-#include "net/roster.hpp"
+#include "net/server/kept_rounds.hpp"
+#include "net/server/roster.hpp"
 #include "tests/net/presence_run.hpp"
 #include "tests/support/every_method.hpp"
 

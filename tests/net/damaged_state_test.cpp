@@ -7,8 +7,8 @@
 #include <random>
 
 #include "fl_core/state/checksum.hpp"
-#include "net/peer_run.hpp"
-#include "net/state_folder.hpp"
+#include "net/peer/peer_run.hpp"
+#include "net/peer/state_folder.hpp"
 #include "net/wire/row_hashes.hpp"
 #include "tests/net/network_run.hpp"
 #include "tests/support/every_method.hpp"

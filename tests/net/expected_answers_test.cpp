@@ -1,5 +1,5 @@
 // Tests what a server waits for: the frames of clients, and which of them are still owed.
-#include "net/expected_answers.hpp"
+#include "net/server/expected_answers.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <limits>
 
-#include "net/reported_norms.hpp"
+#include "net/server/reported_norms.hpp"
 #include "tests/net/exact_run.hpp"
 #include "tests/net/presence_run.hpp"
 #include "tests/support/every_method.hpp"

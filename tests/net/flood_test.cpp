@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "net/pending_connections.hpp"
+#include "net/server/pending_connections.hpp"
 #include "net/transport/tls_transport.hpp"
 #include "tests/net/network_run.hpp"
 #include "tests/net/raw_peer.hpp"

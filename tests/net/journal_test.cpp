@@ -8,8 +8,8 @@
 #include <fstream>
 
 #include "fl_core/config/error.hpp"
-#include "net/join_session.hpp"
-#include "net/peer_journal.hpp"
+#include "net/peer/join_session.hpp"
+#include "net/peer/peer_journal.hpp"
 
 namespace fl {
 namespace {

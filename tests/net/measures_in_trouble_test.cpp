@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <set>
 
-#include "net/hosted_sums.hpp"
+#include "net/peer/hosted_sums.hpp"
 #include "scenarios/measures/measure.hpp"
 #include "tests/net/exact_run.hpp"
 #include "tests/net/presence_run.hpp"

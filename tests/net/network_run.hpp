@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "fl_core/state/archive.hpp"
-#include "net/join_session.hpp"
-#include "net/peer_hub.hpp"
-#include "net/remote_clients.hpp"
+#include "net/peer/join_session.hpp"
+#include "net/server/peer_hub.hpp"
+#include "net/server/remote_clients.hpp"
 #include "scenarios/experiment/record.hpp"
 #include "scenarios/file/measure_set.hpp"
 #include "scenarios/file/sweep.hpp"

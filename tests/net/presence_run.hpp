@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "net/hosted_clients.hpp"
+#include "net/peer/hosted_clients.hpp"
 #include "scenarios/experiment/server_data.hpp"
 #include "tests/net/network_run.hpp"
 #include "tests/net/raw_peer.hpp"

@@ -17,7 +17,7 @@
 #include <string>
 #include <thread>
 
-#include "net/peer_hub.hpp"
+#include "net/server/peer_hub.hpp"
 #include "net/transport/certificate_authority.hpp"
 #include "net/transport/tls_files.hpp"
 #include "net/wire/frame.hpp"
