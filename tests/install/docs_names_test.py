@@ -7,7 +7,7 @@
 - A list in braces, as `{rows, cols}`, names members of one struct.
 - A file in a span exists, and so does every option of a command of fedbits.
 
-    docs_names_test.py SOURCE [PAGE...]        by default the how-to pages, plugins.md, architecture.md and tour.md
+    docs_names_test.py SOURCE [PAGE...]        by default the how-to pages, plugins.md, cpp.md, architecture.md and tour.md
 """
 import pathlib
 import re
@@ -146,7 +146,7 @@ def main():
     assert sorted(found) == sorted(FOUND), found
     assert not list(faults_of_page(RIGHT, sources)), list(faults_of_page(RIGHT, sources))
     docs = source / "docs"
-    pages = [source / page for page in sys.argv[2:]] or [*sorted(docs.glob("how-to-add-*.md")), docs / "plugins.md", docs / "architecture.md", docs / "tour.md"]
+    pages = [source / page for page in sys.argv[2:]] or [*sorted(docs.glob("how-to-add-*.md")), docs / "plugins.md", docs / "cpp.md", docs / "architecture.md", docs / "tour.md"]
     sources.tried, failed = 0, 0
     for page in pages:
         for number, span, fault in faults_of_page(page.read_text(), sources):

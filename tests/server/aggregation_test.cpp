@@ -143,7 +143,7 @@ TEST(AggregationOfScenarios, AMedianIsAnotherRunOnAnyNumberOfThreads) {
   EXPECT_LT(one.rows.back().f_gap, one.rows.front().f_gap);
 }
 
-// What a message becomes at the server has to be the estimate alone.
+// The rule has to be all that becomes of a message at the server.
 TEST(AggregationOfScenarios, AMedianIsRefusedWhereSumsAreNeeded) {
   const auto refusal = [](const test::ScenarioText& text) -> std::string {
     try {
