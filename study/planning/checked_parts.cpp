@@ -17,10 +17,14 @@ std::vector<PartName> all_parts() {
   return parts;
 }
 
-// Returns the parts with this name, in any role. Throws ConfigError with the nearest name if there are none.
+bool has_checks(const PartName& part) { return !checks::checks_of(part.role).empty(); }
+
+// Returns the parts with this name, in any role that has checks, or else in the others. Throws ConfigError with the nearest name if there
+// are none.
 std::vector<PartName> parts_named(const std::string& name) {
   std::vector<PartName> found, all = all_parts();
   std::ranges::copy_if(all, std::back_inserter(found), [&](const PartName& part) { return part.name == name; });
+  if (std::ranges::any_of(found, has_checks)) std::erase_if(found, [](const PartName& part) { return !has_checks(part); });
   if (!found.empty()) return found;
   std::vector<std::string> known;
   for (const PartName& part : all) known.push_back(part.name);
@@ -55,7 +59,7 @@ void require_known_checks(const std::vector<std::string>& only, const std::vecto
 void require_checks(const std::vector<PartName>& parts) {
   std::string unchecked;
   for (const PartName& part : parts)
-    if (checks::checks_of(part.role).empty()) unchecked += (unchecked.empty() ? "" : ", ") + part.role + " " + part.name;
+    if (!has_checks(part)) unchecked += (unchecked.empty() ? "" : ", ") + part.role + " " + part.name;
   if (unchecked.empty()) return;
   std::string roles;
   for (const std::string& role : Registry::instance().roles())
