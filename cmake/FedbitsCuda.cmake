@@ -66,6 +66,7 @@ if(GTest_FOUND)
   endif()
   if(NOT FL_BUNDLE)
     fedbits_gpu_test(fedbits_gpu_parity gpu ${FL_GPU_TESTS})
+    target_include_directories(fedbits_gpu_parity PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/include)  # for examples/
   endif()
   if(FL_CUDA_EMULATOR)
     fedbits_gpu_test(fedbits_emulator_test emulator tests/emulator/emulator_test.cpp tests/emulator/memory_test.cpp tests/emulator/counts_test.cpp
