@@ -31,8 +31,8 @@ class FL_API StudyEvents {
   // Work before a first round takes long: "the data are read (2 s)". Called from any thread.
   virtual void preparing(const std::string& /*text*/) {}
 
-  // Values are tuned before the study runs. Runs of tuning come in batches, each of which is followed by began(), reached() and ended() of
-  // its own cells; `purpose` says what it looks for, `folder` has its store.
+  // Values are tuned before the study runs. The runs of tuning come in batches: began(), reached() and ended() tell of a batch's own cells
+  // until end_tuning(). `purpose` says what the batch looks for, `folder` has its store.
   virtual void tuning() {}
   virtual void begin_tuning(const std::string& /*purpose*/, const std::vector<Cell>&, const std::vector<std::size_t>& /*pending*/,
                             int /*workers*/, const std::string& /*folder*/) {}

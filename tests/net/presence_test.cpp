@@ -143,7 +143,8 @@ TEST(Presence, LateAnswersAreCountedAndCostThePeerNothing) {
   EXPECT_EQ(run.peer_errors[1], "");
 }
 
-// The others come in round 5, which has its clients. It takes them some rounds to be ready, of which there are enough on a slow machine.
+// The other clients come while round 5 is played, which goes on without them. The run is long enough for them to be ready before its end,
+// also on a slow machine.
 TEST(Presence, ARunBeginsWithFewerClientsAndTakesTheOthersLater) {
   const std::string text = with_rounds(test::text_of(method_of("ef21"), "float32"), 300);
   std::atomic<bool> may_join = false, is_joining = false, is_asked = false, is_over = false;

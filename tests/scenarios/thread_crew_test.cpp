@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "fl_core/config/stopping.hpp"
+
 namespace fl {
 namespace {
 
@@ -99,6 +101,28 @@ TEST(ThreadCrew, WhatAnEventThrowsEndsTheWork) {
   const std::vector<std::size_t> tasks = first(10000);
   EXPECT_THROW(crew.run(tasks, events), std::runtime_error);
   EXPECT_LT(done, 10000);
+}
+
+// The work before a first round asks the study that the tasks belong to, although other threads do it.
+TEST(ThreadCrew, TasksArePreparedInTheScopeOfTheirStudy) {
+  ThreadCrew crew(2, [](std::size_t, int, const Report&) {
+    const Preparation preparation("the run is prepared");
+    check_for_stop();
+    return std::string();
+  });
+  std::size_t finished = 0;
+  PoolEvents events;
+  events.finished = [&finished](std::size_t, const std::string&) { ++finished; };
+  const std::vector<std::size_t> tasks = first(4);
+  StopRequest stop;
+  {
+    const StopScope scope(stop.token());
+    crew.run(tasks, events);
+    EXPECT_EQ(finished, 4U);
+    stop.ask();
+    crew.run(tasks, events);
+  }
+  EXPECT_EQ(finished, 4U) << "no task went on";
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "fl_core/config/stopping.hpp"
 #include "scenarios/results/run_store.hpp"
 #include "tests/support/study.hpp"
 
@@ -143,6 +144,19 @@ TEST_F(RunAtOnce, PrintsAndStoresWhatOneThreadDoes) {
     return heads;
   };
   EXPECT_EQ(events("first.json"), events("second.json"));
+}
+
+// The work before a first round asks the study that the cells belong to, although other threads do it.
+TEST(CellsAhead, CellsArePreparedInTheScopeOfTheirStudy) {
+  StopRequest stop;
+  stop.ask();
+  const StopScope scope(stop.token());
+  CellsAhead ahead({0, 1}, 2, [](std::size_t, int, const RoundCallback&) -> CellsAhead::Played {
+    const Preparation preparation("the run is prepared");
+    check_for_stop();
+    return {};
+  });
+  EXPECT_THROW((void)ahead.take(0, [](const RoundRow&) { return true; }), Stopped);
 }
 
 }  // namespace
