@@ -59,7 +59,7 @@ std::uint64_t BlockRunner<T>::most_bytes_on_device(std::size_t P) const {
   const auto num_buffered = static_cast<std::uint64_t>(std::ranges::count(vectors_, "", &LocalVector::in_place_slot));
   const std::uint64_t training = options_.trains_on_cpu           ? 0
                                  : on_device_.training != nullptr ? on_device_.training->room_bytes(block)
-                                                                  : device_training_bytes(parts_.local_update, parts_.oracle, block);
+                                                                  : device_training_bytes(parts_.local_update, *parts_.oracle, block);
   const std::uint64_t scratch = std::max(training, block * row);
   return num_buffered * (parts_.exchange.num_phases() > 1 ? M : block) * row + M * parts_.exchange.channels.size() * message + scratch +
          scratch / 8 + bytes_of_sums(M, P) + kLeastOnDevice;

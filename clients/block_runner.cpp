@@ -18,6 +18,7 @@ namespace {
 // Vectors of one block should stay in the inner half of a 2 MiB cache next to the data.
 constexpr std::size_t kBlockBytes = 256 * 1024;
 constexpr std::uint32_t kMaxBlock = 64;
+constexpr std::size_t kMostHeld = 2;  // memories of messages
 }  // namespace
 
 template <class T>
@@ -28,6 +29,7 @@ BlockRunner<T>::BlockRunner(const BlockRunnerParts<T>& parts, std::size_t max_co
       measuring_(plan_.error_slot, parts.exchange, options.published_metrics, parts.pool.num_threads(), max_cohort),
       writer_(parts.exchange, parts.pool.num_threads(),
               {.encodes = options.materialise,
+               .counts_bits = options.counts_bits,
                .statistics_stay = options.local_statistics,
                .device = options.device,
                .is_out_of_reach = options.device != Device::cpu && options.memory == Device::cuda}),
@@ -37,7 +39,7 @@ BlockRunner<T>::BlockRunner(const BlockRunnerParts<T>& parts, std::size_t max_co
   for (std::size_t v = 0; v < parts.local_update.vectors().size(); ++v) vectors_.emplace_back();
   vectors_.front().in_place_slot = plan_.in_place_slot;
   if (options.device == Device::cuda && !options.trains_on_cpu && vectors_.size() == 1)
-    on_device_.training = make_device_training(parts.local_update, parts.oracle, options.products);
+    on_device_.training = make_device_training(parts.local_update, *parts.oracle, options.products);
   if (on_device_.training == nullptr && options.products != MatrixProducts::full)
     throw key_error("matrix_products",
                     "\"" + std::string(to_string(options.products)) + "\" is for clients that train on a GPU; these train on the CPU");
@@ -53,9 +55,12 @@ void BlockRunner<T>::select(std::size_t wave, bool begins) {
   if (wave >= waves_.size()) waves_.resize(wave + 1);
   now_ = &waves_[wave];
   for (std::size_t v = now_->vectors.size(); v < vectors_.size(); ++v) now_->vectors.emplace_back(0, memory);
-  if (now_->sent == nullptr || (begins && now_->sent.use_count() > 1))
-    now_->sent =
-        std::make_shared<CohortMessages<T>>(parts_.exchange.channels.size(), max_cohort_, memory, is_plain() ? Device::pinned : memory);
+  if (now_->sent != nullptr && !(begins && now_->sent.use_count() > 1)) return;
+  const auto gone = [](const std::shared_ptr<CohortMessages<T>>& held) { return held.use_count() == 1; };
+  if (const auto again = std::ranges::find_if(held_, gone); again != held_.end()) return std::swap(now_->sent, *again);
+  if (now_->sent != nullptr && held_.size() < kMostHeld) held_.push_back(now_->sent);
+  now_->sent =
+      std::make_shared<CohortMessages<T>>(parts_.exchange.channels.size(), max_cohort_, memory, is_plain() ? Device::pinned : memory);
 }
 
 template <class T>
@@ -201,9 +206,19 @@ ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const ClientRound<T>
   return block;
 }
 
+// Copies given vectors to the block's, unless operators read them where they are.
+template <class T>
+void BlockRunner<T>::take_given(const ClientBlock<T>& block) {
+  std::ranges::fill(std::span(now_->sent->refused).subspan(block.first, block.K), std::uint8_t{0});
+  if (reads_given()) return;
+  const BatchView<const T> given = parts_.given->of(block);
+  for (std::uint32_t k = 0; k < block.K; ++k) std::copy_n(given.row(k), given.P, block.vectors[0].row(k));
+}
+
 // Fills the block's vectors, on the GPU if possible.
 template <class T>
 void BlockRunner<T>::train(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
+  if (parts_.given != nullptr) return take_given(block);
   for (std::uint32_t k = 0; now_->sent->num_statistics > 0 && k < block.K; ++k) {
     if (round.run.local_statistics)
       read_own_statistics(round.state, round.shared, block.clients[k], block.stored(round.state, kOwnStatistics).row(k),
@@ -237,7 +252,7 @@ void BlockRunner<T>::train_and_upload(const Exec& exec, const ClientRound<T>& ro
 
 template <class T>
 void BlockRunner<T>::train_on_cpu(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
-  parts_.local_update.run(exec, round, parts_.oracle, block);
+  parts_.local_update.run(exec, round, *parts_.oracle, block);
   if (now_->sent->num_statistics > 0)
     for (const BatchView<T>& vector : block.vectors)
       for (std::uint32_t k = 0; k < block.K; ++k) clear_statistics(round.run.statistics, vector.row(k));
@@ -260,8 +275,13 @@ void BlockRunner<T>::refuse_non_finite(const ClientBlock<T>& block) {
 
 template <class T>
 void BlockRunner<T>::send_block(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase) {
+  bool has_vector = !reads_given();
   for (std::size_t c = 0; c < now_->sent->channels.size(); ++c)
-    if (now_->sent->channels[c].is_active) send_channel(exec, round, block, phase, c);
+    if (now_->sent->channels[c].is_active) send_channel(exec, round, block, phase, c, has_vector);
+  if (!has_vector && !vectors_.front().in_place_slot.empty()) {  // a slot for the vector itself
+    const BatchView<const T> given = parts_.given->of(block);
+    for (std::uint32_t k = 0; k < block.K; ++k) std::copy_n(given.row(k), given.P, block.vectors[0].row(k));
+  }
   writer_.inspect(exec, block);
   on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { writer_.write(host, round, part); });
 }
@@ -276,13 +296,18 @@ void BlockRunner<T>::clear_statistics_of(const Exec& exec, const ClientRound<T>&
 }
 
 template <class T>
-void BlockRunner<T>::send_channel(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t c) {
+void BlockRunner<T>::send_channel(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t c,
+                                  bool& has_vector) {
   const ExchangeChannel<T>& channel = parts_.exchange.channels[c];
   const bool last = phase == channel.num_phases() - 1;
   const bool measured = round.order.measure && last && &channel == measured_channel(parts_.exchange);
   const Exec& host = host_exec(exec);
   Send<T> send = parts_.feedback.prepare(host, round, block, c);
   if (!last) send.state = {};
+  const auto is_vector = [&block](const auto& rows) { return rows.row(0) == block.vectors[0].row(0); };
+  for (int a = 0; a < send.input.num_terms && !has_vector; ++a)
+    if (is_vector(send.input.term[a])) send.input.term[a] = parts_.given->of(block);
+  has_vector = has_vector || (send.state.rule != StateRule::none && is_vector(send.state.out));
   if (is_plain() && send.state.rule == StateRule::zero_where_sent)
     throw Error("a feedback that clears what was sent makes the host keep its input, so the plan's host_walks must say so");
   if (send.state.rule != StateRule::none && now_->sent->num_statistics > 0) clear_statistics_of(exec, round, send.state.out);

@@ -35,6 +35,7 @@ namespace fl {
 struct BlockRunnerOptions {
   std::uint32_t block = 0;   // clients per block; 0 = as many as keep the block's vectors in cache
   bool materialise = false;  // messages are encoded, and their receiver decodes the bytes
+  bool counts_bits = true;   // false: the bits of messages stay 0, because their owner counts them when it needs them
   PublishedMetrics published_metrics = PublishedMetrics::none;
   Device device = Device::cpu;                     // where clients train and operators run, if they can
   Device memory = Device::managed;                 // of vectors, state and messages with a GPU; cuda: the host follows no pointer to them
@@ -44,16 +45,26 @@ struct BlockRunnerOptions {
   RoundTimes* times = nullptr;                     // filled unless null
 };
 
+// The first local vectors of clients that something else than a simulation computed. They lie on the host.
+template <class T>
+class GivenVectors {
+ public:
+  virtual ~GivenVectors() = default;
+  // Returns the finite vectors [K,P] of a block. They stay as they are until the exchange has ended.
+  [[nodiscard]] virtual BatchView<const T> of(const ClientBlock<T>& block) const = 0;
+};
+
 // The parts of a run that make up simulated clients. All of them outlive the runner.
 template <class T>
 struct BlockRunnerParts {
   const LocalUpdate<T>& local_update;
   const Feedback<T>& feedback;
   const Exchange<T>& exchange;
-  const GradientOracle<T>& oracle;
+  const GradientOracle<T>* oracle;  // null if vectors are given
   ThreadPool& pool;
-  ClientState<T>& state;         // of the clients that the runner computes
-  const SharedState<T>& shared;  // the replica of the runner's process
+  ClientState<T>& state;                   // of the clients that the runner computes
+  const SharedState<T>& shared;            // the replica of the runner's process
+  const GivenVectors<T>* given = nullptr;  // these take the place of the local update's vectors; for a runner on the CPU
 };
 
 template <class T>
@@ -103,6 +114,12 @@ class BlockRunner final {
   [[nodiscard]] const Exec& host_exec(const Exec& exec) const { return exec.device == Device::cpu ? exec : parts_.pool.exec(0); }
   [[nodiscard]] ClientBlock<T> open_block(const Exec& exec, const ClientRound<T>& round, std::uint32_t index);
   void train(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
+  // Returns whether operators read given vectors where they are. Otherwise these are copied, because the host walks the block's vectors or
+  // they have to outlive a phase.
+  [[nodiscard]] bool reads_given() const {
+    return parts_.given != nullptr && plan_.host_walks.empty() && parts_.exchange.num_phases() == 1;
+  }
+  void take_given(const ClientBlock<T>& block);
   // Runs the local updates of the block on the CPU.
   void train_on_cpu(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
   // Runs the local updates into rows on the host and copies these to the block's rows.
@@ -110,7 +127,9 @@ class BlockRunner final {
   [[nodiscard]] bool is_plain() const { return options_.device != Device::cpu && options_.memory == Device::cuda; }
   void refuse_non_finite(const ClientBlock<T>& block);
   void send_block(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase);
-  void send_channel(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t channel);
+  // `has_vector`: the first vector is in the block's memory, or the new state that replaces it there.
+  void send_channel(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t channel,
+                    bool& has_vector);
   void open_memory(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, const std::string& slot, bool runs,
                    Senders<T>& senders);
   void compress(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t channel,
@@ -163,8 +182,9 @@ class BlockRunner final {
   std::vector<LocalVector> vectors_;
   const std::size_t max_cohort_;
   std::vector<Wave> waves_;
-  Wave* now_ = nullptr;           // that is used, or was used last
-  std::vector<Scratch> scratch_;  // per thread
+  Wave* now_ = nullptr;                                   // that is used, or was used last
+  std::vector<std::shared_ptr<CohortMessages<T>>> held_;  // of rounds that ended while a batch had them; used again when it is gone
+  std::vector<Scratch> scratch_;                          // per thread
   KeptUpdates kept_;
   Blocks blocks_;
 };

@@ -14,7 +14,7 @@ ClientProcess<T>::ClientProcess(const ClientParts<T>& parts, AbsenceRule absence
     : parts_(parts),
       absence_(std::move(absence)),
       memory_sum_(absence_, parts.run.weights, runs_memory_sum, parts.state, parts.pool),
-      waves_(waves) {}
+      most_waves_(waves) {}
 
 template <class T>
 typename ClientProcess<T>::Wave& ClientProcess<T>::select(std::size_t wave) {
@@ -23,28 +23,35 @@ typename ClientProcess<T>::Wave& ClientProcess<T>::select(std::size_t wave) {
   return waves_[wave];
 }
 
-// Selects the wave of a round that begins: one that is not open, or else the oldest.
+// Selects a wave for a round that begins: its own if it begins again, else one that is closed or has not been used, or that of the oldest
+// round.
 template <class T>
-typename ClientProcess<T>::Wave& ClientProcess<T>::open_wave(std::uint32_t round) {
-  const auto free = std::ranges::find(waves_, false, &Wave::is_open);
-  const auto chosen = free != waves_.end() ? free : std::ranges::min_element(waves_, {}, &Wave::round);
-  Wave& wave = select(static_cast<std::size_t>(chosen - waves_.begin()));
-  wave.round = round;
-  wave.is_open = true;
-  return wave;
+typename ClientProcess<T>::Wave& ClientProcess<T>::open_wave(const RoundOrder& order) {
+  if (const auto again = open_.find(key_of(order)); again != open_.end()) return select(again->second);
+  if (closed_.empty() && waves_.size() < most_waves_) {
+    closed_.push_back(waves_.size());
+    waves_.emplace_back();
+  } else if (closed_.empty()) {
+    closed_.push_back(open_.begin()->second);
+    open_.erase(open_.begin());
+  }
+  const std::size_t wave = closed_.back();
+  closed_.pop_back();
+  open_[key_of(order)] = wave;
+  return select(wave);
 }
 
 template <class T>
-typename ClientProcess<T>::Wave& ClientProcess<T>::wave_of(std::uint32_t round) {
-  const auto found = std::ranges::find(waves_, round, &Wave::round);
-  if (found == waves_.end() || !found->is_open) throw Error("round " + std::to_string(round) + " is not open");
-  return select(static_cast<std::size_t>(found - waves_.begin()));
+typename ClientProcess<T>::Wave& ClientProcess<T>::wave_of(const RoundOrder& order) {
+  const auto found = open_.find(key_of(order));
+  if (found == open_.end()) throw Error("round " + std::to_string(order.round) + " is not open");
+  return select(found->second);
 }
 
 template <class T>
 void ClientProcess<T>::open_round(const RoundView<T>& round, const RoundOpening<T>& opening) {
   if (parts_.shared.is_own && !opening.derived_is_known) parts_.feedback.derive(round, parts_.shared.slots);
-  Wave& wave = open_wave(round.order.round);
+  Wave& wave = open_wave(round.order);
   wave.cohort = round.order.cohort;
   parts_.state.open_round(wave.cohort, opening.next_cohort);
   memory_sum_.begin_round(round.order.round, wave.cohort);
@@ -59,7 +66,7 @@ void ClientProcess<T>::open_round(const RoundView<T>& round, const RoundOpening<
 // values and the messages that it receives.
 template <class T>
 MessageBatch<T> ClientProcess<T>::exchange(const RoundView<T>& round, int phase) {
-  const Wave& wave = wave_of(round.order.round);
+  const Wave& wave = wave_of(round.order);
   if (!parts_.run.local_statistics) return parts_.runner.exchange(round, phase, now_);
   MessageBatch<T> batch = parts_.runner.exchange(RoundView<T>{round.run, round.order, wave.received}, phase, now_);
   std::ranges::fill(batch.statistics, std::span<const T>());
@@ -82,13 +89,14 @@ void ClientProcess<T>::learn_mean(std::size_t channel, int phase, std::span<cons
 // Moves statistics that stay with the clients according to the clients' work, whether or not their messages have content.
 template <class T>
 void ClientProcess<T>::close_round(const RoundView<T>& round, std::span<const std::uint8_t> delivered) {
-  Wave& wave = wave_of(round.order.round);
+  Wave& wave = wave_of(round.order);
   if (parts_.shared.is_own) parts_.shared.slots.keep_model(round.reference);
   for (std::uint32_t i = 0; parts_.run.local_statistics && i < wave.cohort.size(); ++i)
     if (delivered[i] != 0) std::ranges::copy(parts_.runner.statistics(i), parts_.state.stored(kOwnStatistics, i, 1).row(0));
   parts_.runner.acknowledge(round, delivered, now_);
   memory_sum_.end_round(wave.cohort);
-  wave.is_open = false;
+  closed_.push_back(now_);
+  open_.erase(key_of(round.order));
 }
 
 template <class T>

@@ -9,7 +9,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "clients/absence.hpp"
@@ -44,8 +46,8 @@ struct ClientParts {
 template <class T>
 class ClientProcess final : public CohortRunner<T> {
  public:
-  // Up to `waves` rounds may be open at the same time, each with clients of its own. When another one opens, the oldest is given up: its
-  // messages do not count.
+  // Up to `waves` rounds, or parts of a round, may be open at the same time, each with clients of its own. When another one opens, the
+  // oldest is given up: its messages do not count.
   ClientProcess(const ClientParts<T>& parts, AbsenceRule absence, bool runs_memory_sum, std::size_t waves = 1);
 
   // Slots that the server sends have been read into a replica before.
@@ -84,22 +86,26 @@ class ClientProcess final : public CohortRunner<T> {
     ClientProcess& process_;
   };
 
-  // A round that is open, or was open last.
+  // A round that is open, or was open last, for the clients of a cohort.
   struct Wave {
-    std::uint32_t round = 0;
-    bool is_open = false;
     std::vector<std::uint32_t> cohort;
     std::vector<T> received;  // [P] w without statistics, if these stay with the clients
   };
+  // The round of a wave and its first client, which no other open wave has.
+  using WaveKey = std::pair<std::uint32_t, std::uint32_t>;
+  static WaveKey key_of(const RoundOrder& order) { return {order.round, order.cohort.empty() ? 0 : order.cohort.front()}; }
   Wave& select(std::size_t wave);
-  Wave& open_wave(std::uint32_t round);
-  Wave& wave_of(std::uint32_t round);
+  Wave& open_wave(const RoundOrder& order);
+  Wave& wave_of(const RoundOrder& order);
 
   const ClientParts<T> parts_;
   Absence<T> absence_;
   MemorySum<T> memory_sum_;
-  std::vector<Wave> waves_;
-  std::size_t now_ = 0;  // the wave that is used, or was used last
+  const std::size_t most_waves_;
+  std::vector<Wave> waves_{1};           // those that have been used, and the first one
+  std::map<WaveKey, std::size_t> open_;  // their numbers
+  std::vector<std::size_t> closed_{0};   // the others' numbers
+  std::size_t now_ = 0;                  // the wave that is used, or was used last
   Probe probe_{*this};
 };
 

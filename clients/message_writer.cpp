@@ -118,6 +118,7 @@ void MessageWriter<T>::write_one(const ClientBlock<T>& block, std::uint32_t k, b
              .encoded = {}};
   if (phase_ == 0) into_->has_statistics[position] = 0;
   if (is_refused) return;
+  if (!options_.counts_bits) return;
   count_channels(block, k, scratch, message.bits);
   const std::span<const codec::Channel<T>> active_channels(scratch.active_channels);
   const std::span<T> statistics = add_statistics(block, k, codec::is_silent(active_channels), message);

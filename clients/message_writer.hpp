@@ -23,6 +23,7 @@ namespace fl {
 
 struct MessageWriterOptions {
   bool encodes = false;          // messages are bytes, and not only their lengths
+  bool counts_bits = true;       // false: the lengths of messages stay 0
   bool statistics_stay = false;  // running statistics stay with the clients (fl_core/round/own_statistics.hpp)
   Device device = Device::cpu;   // where operators run, if they can
   bool is_out_of_reach = false;  // messages lie in memory that the host cannot access

@@ -13,20 +13,24 @@ Reducer<T>::Reducer(const ReducerParts<T>& parts, Device sums, RoundTimes* times
       times_(times),
       reader_(parts.exchange, parts.pool),
       aggregator_(parts.pool),
-      estimate_(parts.run.P, sums),
+      own_estimate_(0, sums),
       aggregates_(parts.exchange.channels.size()) {
   for (std::size_t c = 0; c < aggregates_.size(); ++c) channels_.push_back({Buffer<double>(0, sums), Buffer<double>(0, sums)});
 }
 
 template <class T>
-void Reducer<T>::open(RoundPlan& plan) {
+void Reducer<T>::open(RoundPlan& plan, std::span<double> estimate) {
+  if (estimate.empty()) own_estimate_.resize_discard(parts_.run.P);
+  estimate_ = estimate.empty() ? own_estimate_.span() : estimate;
   plan_ = &plan;
   delivery_.open(plan.cohort.size());
 }
 
 template <class T>
 void Reducer<T>::skip() {
-  std::fill(estimate_.begin(), estimate_.end(), 0.0);
+  own_estimate_.resize_discard(parts_.run.P);
+  estimate_ = own_estimate_.span();
+  std::ranges::fill(estimate_, 0.0);
   delivery_.skip();
 }
 
@@ -51,7 +55,7 @@ void Reducer<T>::receive(const RoundView<T>& round) {
     for (std::size_t c = 0; c < channels_.size(); ++c)
       arrived.push_back({parts_.exchange.channels[c].phase_scope.back(), channels_[c].arrived});
     parts_.feedback.receive({round, plan_->cohort_weight, plan_->population_weight, arrived, parts_.state, parts_.shared}, aggregates_,
-                            estimate_.span());
+                            estimate_);
   }
   if (parts_.run.normalises()) multiply_by_mean_work();
   reader_.release();
@@ -93,13 +97,13 @@ void Reducer<T>::aggregate(int phase, std::size_t c, const Spread& spread) {
   std::vector<const Payload<T>*>& arrived = channels_[c].arrived;
   arrived.resize(plan_->cohort.size());
   for (std::uint32_t i = 0; i < arrived.size(); ++i) arrived[i] = delivery_.delivered()[i] != 0 ? reader_.payload(c, i) : nullptr;
-  Buffer<double>& sums = sums_are_estimates() ? estimate_ : channels_[c].cohort;
-  sums.resize_discard(scope.P);
+  if (!sums_are_estimates()) channels_[c].cohort.resize_discard(scope.P);
+  const std::span<double> sums = sums_are_estimates() ? estimate_ : channels_[c].cohort.span();
   if (parts_.aggregation.is_sum())
-    aggregator_.sum(arrived, plan_->cohort_weight, scope, sums.span());
+    aggregator_.sum(arrived, plan_->cohort_weight, scope, sums);
   else
-    aggregator_.combine(parts_.aggregation, arrived, plan_->cohort_weight, scope, sums.span());
-  aggregates_[c] = {sums.span(), sums.span()};
+    aggregator_.combine(parts_.aggregation, arrived, plan_->cohort_weight, scope, sums);
+  aggregates_[c] = {sums, sums};
   if (channel.num_phases() > 1) return absorb_mean(phase, c, spread);
 
   const bool same = std::equal(plan_->cohort_weight.begin(), plan_->cohort_weight.end(), plan_->population_weight.begin());

@@ -45,8 +45,9 @@ class Reducer {
   // `sums` is the memory of sums: pinned if a GPU computes them. `times` is filled if not null.
   Reducer(const ReducerParts<T>& parts, Device sums, RoundTimes* times);
 
-  // Opens a round. The plan stays until receive(): clients whose messages do not count give their weight to the others.
-  void open(RoundPlan& plan);
+  // Opens a round. The plan stays until receive(): clients whose messages do not count give their weight to the others. The estimate [P]
+  // is written to `estimate`, or, if this is empty, to memory of the reducer.
+  void open(RoundPlan& plan, std::span<double> estimate = {});
   // Notes a round without clients, whose estimate is zero.
   void skip();
   // Takes the messages of a phase, and spreads the means of channels that go on.
@@ -60,7 +61,7 @@ class Reducer {
   // Returns 1 for each message that arrived, by cohort position, and the counts of the round.
   [[nodiscard]] const Delivery& delivery() const { return delivery_; }
   // Returns the estimate [P].
-  [[nodiscard]] std::span<const double> estimate() const { return estimate_.span(); }
+  [[nodiscard]] std::span<const double> estimate() const { return estimate_; }
   // Returns the mean statistics [S] of the messages; empty if none arrived.
   [[nodiscard]] std::span<const double> statistics() const { return reports_.statistics; }
 
@@ -95,7 +96,8 @@ class Reducer {
   MessageReader<T> reader_;
   Aggregator<T> aggregator_;
   Delivery delivery_;
-  Buffer<double> estimate_;  // [P]
+  Buffer<double> own_estimate_;  // [P], or empty before it is used
+  std::span<double> estimate_;   // of this round, or of the last one
   std::vector<ChannelSums> channels_;
   std::vector<Aggregate> aggregates_;  // by channel
   Reports reports_;

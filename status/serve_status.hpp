@@ -23,6 +23,25 @@ struct StatusEnd {
   std::string outcome{}, message{};  // done, failed or interrupted; the reason of a failure
 };
 
+// The run that is played, or was last.
+struct PlayedRun {
+  RunShown run{};
+  bool is_open = false;
+  std::uint64_t rows = 0, round = 0, cohort = 0, refused = 0, bits_up = 0, bits_down = 0;
+  double train_loss = kNotMeasured, test_accuracy = kNotMeasured;
+  double row_s = 0;  // when the last row came
+  RunCurve curve{};
+};
+
+// Totals over all runs.
+struct ServeTotals {
+  std::uint64_t runs = 0, rounds = 0;  // of the scenario
+  std::uint64_t ended = 0, rounds_ended = 0, rounds_closed = 0, rounds_timed = 0;
+  std::uint64_t bits_up = 0, bits_down = 0;
+  double timed_s = 0;  // for rounds_timed
+  std::map<std::string, std::uint64_t> ended_as{};
+};
+
 // Times are seconds since any moment; they do not decrease.
 class FL_API ServeStatus {
  public:
@@ -45,29 +64,12 @@ class FL_API ServeStatus {
   [[nodiscard]] std::string waiting() const;
 
  private:
-  // The run that is played, or was last.
-  struct Playing {
-    RunShown run{};
-    bool is_open = false;
-    std::uint64_t rows = 0, round = 0, cohort = 0, refused = 0, bits_up = 0, bits_down = 0;
-    double train_loss = kNotMeasured, test_accuracy = kNotMeasured;
-    double row_s = 0;  // when the last row came
-    RunCurve curve{};
-  };
-  // Totals over all runs.
-  struct Totals {
-    std::uint64_t runs = 0, rounds = 0;  // of the scenario
-    std::uint64_t ended = 0, rounds_ended = 0, rounds_closed = 0, rounds_timed = 0;
-    std::uint64_t bits_up = 0, bits_down = 0;
-    double timed_s = 0;  // for rounds_timed
-    std::map<std::string, std::uint64_t> ended_as{};
-  };
   [[nodiscard]] double seconds_left() const;
 
   std::string scenario_;
   double began_s_, ended_s_ = 0;
-  Totals totals_;
-  Playing playing_;
+  ServeTotals totals_;
+  PlayedRun playing_;
   std::vector<RunRecord> ended_;  // the last ones, without their scenario's text
   std::vector<PeerFacts> peers_;
   WireCounts counts_;

@@ -113,14 +113,14 @@ void StudyStatus::apply(const std::string& line, double now_s) {
     const std::size_t cell = json.at("cell");
     if (cell >= study_.states.size()) return;
     if (event == "began") {
-      Worker& worker = workers_.at(json.at("worker"));
+      StudyWorker& worker = workers_.at(json.at("worker"));
       worker = {};
       worker.is_busy = true;
       worker.cell = cell;
       study_.states[cell] = CellState::running;
     }
     if (event == "reached")
-      for (Worker& worker : workers_)
+      for (StudyWorker& worker : workers_)
         if (worker.is_busy && worker.cell == cell) {
           worker.round = json.at("round");
           worker.train_loss = number_in(json.at("train_loss"));
@@ -161,9 +161,9 @@ void StudyStatus::take_begun(const std::string& line, double now_s) {
   ++num_begun_;
 }
 
-void StudyStatus::take_ended(const Ended& ended, std::uint64_t bits_up, std::uint64_t bits_down) {
+void StudyStatus::take_ended(const EndedRun& ended, std::uint64_t bits_up, std::uint64_t bits_down) {
   study_.states[ended.cell] = ended.state;
-  for (Worker& worker : workers_)
+  for (StudyWorker& worker : workers_)
     if (worker.is_busy && worker.cell == ended.cell) worker.is_busy = false;
   ++totals_.ended;
   totals_.rounds += ended.rounds;
@@ -188,7 +188,7 @@ std::array<std::uint64_t, kCellStates> StudyStatus::count() const {
 // Returns the runs that workers have done, as shares of their rounds.
 double StudyStatus::rounds_of_workers() const {
   double done = 0;
-  for (const Worker& worker : workers_)
+  for (const StudyWorker& worker : workers_)
     if (worker.is_busy && study_.rounds[worker.cell] > 0)
       done += std::min(1.0, static_cast<double>(worker.round) / static_cast<double>(study_.rounds[worker.cell]));
   return done;
@@ -203,7 +203,7 @@ double StudyStatus::seconds_left(double now_s) const {
 }
 
 std::string StudyStatus::json(double now_s) const {
-  const auto json_of = [this](const Ended& run) {
+  const auto json_of = [this](const EndedRun& run) {
     return Json{{"cell", run.cell},
                 {"title", study_.titles[run.cell]},
                 {"status", to_string(run.state)},
@@ -233,7 +233,7 @@ std::string StudyStatus::json(double now_s) const {
   const auto counts = count();
   for (std::size_t s = 0; s < kCellStates; ++s) json["counts"][kStateNames[s]] = counts[s];
   json["workers"] = Json::array();
-  for (const Worker& worker : workers_) {
+  for (const StudyWorker& worker : workers_) {
     if (!worker.is_busy) {
       json["workers"].push_back(nullptr);
       continue;
@@ -246,9 +246,9 @@ std::string StudyStatus::json(double now_s) const {
                                {"test_accuracy", json_number(worker.test_accuracy)}});
   }
   json["ended"] = Json::array();
-  for (const Ended& run : ended_) json["ended"].push_back(json_of(run));
+  for (const EndedRun& run : ended_) json["ended"].push_back(json_of(run));
   json["problems"] = Json::array();
-  for (const Ended& run : problems_) json["problems"].push_back(json_of(run));
+  for (const EndedRun& run : problems_) json["problems"].push_back(json_of(run));
   return json_text(json);
 }
 
@@ -266,7 +266,7 @@ std::string StudyStatus::metrics(double now_s) const {
   metrics.family("fedbits_cells", Type::gauge, "Runs of the study, by state; those that were stored before it began are included.");
   const auto counts = count();
   for (std::size_t s = 0; s < kCellStates; ++s) metrics.sample(counts[s], {{"state", kStateNames[s]}});
-  const auto busy = static_cast<std::uint64_t>(std::ranges::count_if(workers_, [](const Worker& worker) { return worker.is_busy; }));
+  const auto busy = static_cast<std::uint64_t>(std::ranges::count_if(workers_, [](const StudyWorker& worker) { return worker.is_busy; }));
   metrics.family("fedbits_workers", Type::gauge, "Runs that may be played at a time, by what is done with them.");
   metrics.sample(busy, {{"state", "busy"}});
   metrics.sample(workers_.size() - busy, {{"state", "idle"}});
@@ -279,10 +279,12 @@ std::string StudyStatus::metrics(double now_s) const {
     for (std::size_t w = 0; w < workers_.size(); ++w)
       if (workers_[w].is_busy) metrics.sample(value(workers_[w]), {{"worker", std::to_string(w)}});
   };
-  of_workers("fedbits_run_round", "Last round of the run that a worker plays.", [](const Worker& worker) { return worker.round; });
-  of_workers("fedbits_run_rounds", "Rounds of that run.", [this](const Worker& worker) { return study_.rounds[worker.cell]; });
-  of_workers("fedbits_train_loss", "Training loss of that run, measured last; NaN before.", [](const Worker& w) { return w.train_loss; });
-  of_workers("fedbits_test_accuracy", "Test accuracy of that run, a share; NaN before.", [](const Worker& w) { return w.test_accuracy; });
+  of_workers("fedbits_run_round", "Last round of the run that a worker plays.", [](const StudyWorker& worker) { return worker.round; });
+  of_workers("fedbits_run_rounds", "Rounds of that run.", [this](const StudyWorker& worker) { return study_.rounds[worker.cell]; });
+  of_workers("fedbits_train_loss", "Training loss of that run, measured last; NaN before.",
+             [](const StudyWorker& w) { return w.train_loss; });
+  of_workers("fedbits_test_accuracy", "Test accuracy of that run, a share; NaN before.",
+             [](const StudyWorker& w) { return w.test_accuracy; });
   return metrics.text();
 }
 

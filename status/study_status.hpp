@@ -37,6 +37,27 @@ namespace study_event {
 [[nodiscard]] FL_API std::string closed(const StatusEnd& end);
 }  // namespace study_event
 
+// A worker and the run that it plays, or has played last.
+struct StudyWorker {
+  bool is_busy = false;
+  std::size_t cell = 0;
+  std::uint64_t round = 0;
+  double train_loss = kNotMeasured, test_accuracy = kNotMeasured;
+};
+
+struct EndedRun {
+  std::size_t cell = 0;
+  CellState state = CellState::done;
+  std::uint64_t rounds = 0;
+  double train_loss = kNotMeasured, test_accuracy = kNotMeasured, seconds = kNotMeasured;
+  std::string message{};
+};
+
+struct StudyTotals {
+  std::uint64_t ended = 0, rounds = 0, bits_up = 0, bits_down = 0;  // of runs that ended here
+  double began_s = 0;                                               // when the first run could begin
+};
+
 // Times are seconds since any moment; they do not decrease.
 class FL_API StudyStatus {
  public:
@@ -56,26 +77,8 @@ class FL_API StudyStatus {
   [[nodiscard]] double seconds_left(double now_s) const;
 
  private:
-  // A worker and the run that it plays, or has played last.
-  struct Worker {
-    bool is_busy = false;
-    std::size_t cell = 0;
-    std::uint64_t round = 0;
-    double train_loss = kNotMeasured, test_accuracy = kNotMeasured;
-  };
-  struct Ended {
-    std::size_t cell = 0;
-    CellState state = CellState::done;
-    std::uint64_t rounds = 0;
-    double train_loss = kNotMeasured, test_accuracy = kNotMeasured, seconds = kNotMeasured;
-    std::string message{};
-  };
-  struct Totals {
-    std::uint64_t ended = 0, rounds = 0, bits_up = 0, bits_down = 0;  // of runs that ended here
-    double began_s = 0;                                               // when the first run could begin
-  };
   void take_begun(const std::string& line, double now_s);
-  void take_ended(const Ended& ended, std::uint64_t bits_up, std::uint64_t bits_down);
+  void take_ended(const EndedRun& ended, std::uint64_t bits_up, std::uint64_t bits_down);
   [[nodiscard]] std::array<std::uint64_t, kCellStates> count() const;
   [[nodiscard]] double rounds_of_workers() const;
 
@@ -84,9 +87,9 @@ class FL_API StudyStatus {
   std::uint64_t num_begun_ = 0;  // studies and batches of tuning
   StudyShown study_;
   std::uint64_t num_to_run_ = 0;
-  std::vector<Worker> workers_;
-  std::vector<Ended> ended_, problems_;  // the last ones
-  Totals totals_;
+  std::vector<StudyWorker> workers_;
+  std::vector<EndedRun> ended_, problems_;  // the last ones
+  StudyTotals totals_;
   StatusEnd end_;
 };
 

@@ -27,24 +27,30 @@ namespace fl {
 
 namespace {
 
+struct JoinMemory {  // of the process, and of its clients' state
+  std::string most, state, state_folder;
+};
+
+struct JoinRows {  // a folder of data sets, or the file of a shard
+  std::string data, shard;
+  std::vector<std::string> also_read;
+};
+
+// The reports about the session: whether there are any, and the form of events.
+struct JoinReports {
+  bool quiet = false;
+  LogForm log = LogForm::sentences;
+};
+
 struct JoinArguments {
   std::string server, clients, certs, identity, emulate, state;
-  struct Memory {  // of the process, and of its clients' state
-    std::string most, state, state_folder;
-  } memory;
-  struct Rows {  // a folder of data sets, or the file of a shard
-    std::string data, shard;
-    std::vector<std::string> also_read;
-  } rows;
+  JoinMemory memory;
+  JoinRows rows;
   std::vector<std::string> plugins;
   int threads = 1;
   double patience_s = 60;
   int insecure = 0, verbose = 0;
-  // The reports about the session: whether there are any, and the form of events.
-  struct Told {
-    bool quiet = false;
-    LogForm log = LogForm::sentences;
-  } told;
+  JoinReports told;
 };
 
 void write_event(const EventLog& log, const net::JoinEvent& event) {

@@ -141,7 +141,7 @@ void print_studies(const Study& study, std::ostream& out) {
   if (study.store.studies.size() < 2) return;
   out << "this store holds " << study.store.studies.size()
       << " studies, which are not compared with each other; --study NAME chooses one\n";
-  for (const Study::Entry& entry : study.store.studies)
+  for (const StoredStudy& entry : study.store.studies)
     out << (entry.name == study.name ? "  * " : "    ") << one_line(entry.name) << " (" << entry.num_runs
         << (entry.num_runs == 1 ? " run" : " runs") << ")\n";
   out << "* marks the study that is shown below\n\n";

@@ -35,6 +35,29 @@ template <class T>
   return (Vec<T>)((Bits)v & bits);
 }
 
+// The copies of a plane; for each tap its copy, and how many rows below an output it reads.
+struct PlaneCopies {
+  Copy* list = nullptr;
+  std::uint32_t *of = nullptr, *below = nullptr;
+  std::size_t count = 0, most_below = 0;
+};
+
+// Blocks of channels and the most channels of one; outputs' rows of a unit, units of an image, images of a unit; numbers of a channel in
+// a unit, and units that are copied at once.
+struct UnitCut {
+  std::size_t blocks = 1, channels = 0;
+  std::size_t rows = 0, bands = 1, side = 1;
+  std::size_t plane = 0, group = 1;
+};
+
+// Masks of shifted planes, `period` vectors of each copy.
+template <class T>
+struct PlaneShifts {
+  bool possible = false;
+  std::size_t period = 0;
+  Mask<T>* masks = nullptr;
+};
+
 // The images of a product as the tiles read them. A unit is a band of rows of an image, or small images with their rows side by side so
 // that their outputs fill vectors: [channel, copy, row, image, column].
 template <class T>
@@ -187,31 +210,12 @@ class Units {
     for (std::size_t x = copy.end; x < p_.OW; ++x) to[x] = T(0);
   }
 
-  // The copies of a plane; for each tap its copy, and how many rows below an output it reads.
-  struct Copies {
-    Copy* list = nullptr;
-    std::uint32_t *of = nullptr, *below = nullptr;
-    std::size_t count = 0, most_below = 0;
-  };
-  // Blocks of channels and the most channels of one; outputs' rows of a unit, units of an image, images of a unit; numbers of a channel in
-  // a unit, and units that are copied at once.
-  struct Cut {
-    std::size_t blocks = 1, channels = 0;
-    std::size_t rows = 0, bands = 1, side = 1;
-    std::size_t plane = 0, group = 1;
-  };
-  // Masks of shifted planes, `period` vectors of each copy.
-  struct Shifts {
-    bool possible = false;
-    std::size_t period = 0;
-    Mask<T>* masks = nullptr;
-  };
   const WindowProduct<T>& p_;
   std::size_t B_;
   std::ptrdiff_t stride_;
-  Copies copies_;
-  Cut cut_;
-  Shifts shifts_;
+  PlaneCopies copies_;
+  UnitCut cut_;
+  PlaneShifts<T> shifts_;
   T* x_ = nullptr;
   std::uint32_t* offset_ = nullptr;
 };

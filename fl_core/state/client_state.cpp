@@ -42,29 +42,15 @@ ClientState<T>::~ClientState() = default;
 
 template <class T>
 void ClientState<T>::declare(const SlotSpec& spec) {
-  Slot slot;
-  slot.length = spec.length == 0 ? P_ : spec.length;
-  slot.stride = aligned_stride<T>(slot.length);
-  slot.double_buffered = spec.double_buffered;
-  if (paging_->memory_bytes == 0 && memory_ == Device::cpu) allocate(slot, num_clients_, max_cohort_);
-  slots_[spec.name] = std::move(slot);
+  SlotRows<T>& slot = slots_[spec.name] = {spec, P_};
+  if (paging_->memory_bytes == 0 && memory_ == Device::cpu) reserve(slot, num_clients_, max_cohort_);
 }
 
+// On a GPU all rows have memory; if there are fewer frames than clients, the pager fills them in order.
 template <class T>
-void ClientState<T>::allocate(Slot& slot, std::size_t num_frames, std::size_t shadows) const {
-  if (!slot.double_buffered) shadows = 0;
-  slot.pool = Buffer<T>((num_frames + waves_.size() * shadows) * slot.stride, memory_);
-  slot.row_of_frame.assign(num_frames, kNoRow);
-  slot.num_rows = 0;
-  if (memory_ != Device::cpu || num_frames < num_clients_) {  // all rows have memory, or the pager fills them in order
-    std::iota(slot.row_of_frame.begin(), slot.row_of_frame.end(), 0u);
-    slot.num_rows = static_cast<std::uint32_t>(num_frames);
-  }
-  slot.shadow_rows.assign(waves_.size(), std::vector<std::uint32_t>(shadows));
-  slot.rows.assign(waves_.size(), std::vector<std::uint32_t>(max_cohort_));
-  auto next = static_cast<std::uint32_t>(num_frames);
-  for (std::vector<std::uint32_t>& rows : slot.shadow_rows)
-    for (std::uint32_t& row : rows) row = next++;
+void ClientState<T>::reserve(SlotRows<T>& slot, std::size_t num_frames, std::size_t shadows) const {
+  const bool in_order = memory_ != Device::cpu || num_frames < num_clients_;
+  slot.reserve(num_frames, {.waves = num_waves_, .max_cohort = max_cohort_, .shadows = shadows}, memory_, in_order);
 }
 
 template <class T>
@@ -82,15 +68,13 @@ void ClientState<T>::bound_memory(std::uint64_t room) {
     if (memory < least_bytes()) refuse(memory, asked <= room);
     num_frames_ = std::min<std::size_t>(num_clients_, (memory - shadows * shadow_bytes()) / client_bytes());
   }
-  for (auto& [_, slot] : slots_) allocate(slot, num_frames_, shadows);
+  for (auto& [_, slot] : slots_) reserve(slot, num_frames_, shadows);
   if (num_frames_ == num_clients_) return;
-  if (waves_.size() > 1) throw ConfigError("--state-memory: rounds that overlap need the state of all clients in memory");
-  pager_ = std::make_unique<StatePager>(
-      num_clients_, static_cast<std::uint32_t>(num_frames_), client_bytes(), paging_->file, memory_,
-      [this](std::uint32_t frame, std::vector<std::span<std::byte>>& parts) {
-        for (auto& [_, slot] : slots_)
-          parts.push_back(std::as_writable_bytes(std::span(slot.pool.data() + slot.row_of_frame[frame] * slot.stride, slot.stride)));
-      });
+  if (num_waves_ > 1) throw ConfigError("--state-memory: rounds that overlap need the state of all clients in memory");
+  pager_ = std::make_unique<StatePager>(num_clients_, static_cast<std::uint32_t>(num_frames_), client_bytes(), paging_->file, memory_,
+                                        [this](std::uint32_t frame, std::vector<std::span<std::byte>>& parts) {
+                                          for (auto& [_, slot] : slots_) parts.push_back(std::as_writable_bytes(slot.of_frame(frame)));
+                                        });
 }
 
 template <class T>
@@ -105,26 +89,26 @@ void ClientState<T>::refuse(std::uint64_t memory, bool was_asked) const {
 
 template <class T>
 void ClientState<T>::open_round(std::span<const std::uint32_t> cohort, std::span<const std::uint32_t> next_cohort) {
-  std::vector<std::uint32_t>& frames = waves_[now_];
-  frames.assign(cohort.begin(), cohort.end());
+  frames_.resize(num_waves_ * max_cohort_);
+  const std::span<std::uint32_t> frames = std::span(frames_).subspan(now_ * max_cohort_, cohort.size());
+  std::ranges::copy(cohort, frames.begin());
   if (pager_) {
     pager_->open_round(cohort, next_cohort);
     for (std::uint32_t& frame : frames) frame = pager_->frame_of_member(frame);
   }
   for (auto& [name, slot] : slots_) {
-    if (slot.double_buffered && cohort.size() > slot.shadow_rows[now_].size())
+    if (slot.is_double_buffered() && cohort.size() > slot.num_shadows())
       throw StoreError("a round of " + std::to_string(cohort.size()) +
-                       " clients came, and the memory for client state was taken to be for " +
-                       std::to_string(slot.shadow_rows[now_].size()) + ": allow more (--state-memory), or leave it out");
-    for (std::size_t i = 0; i < cohort.size(); ++i) slot.rows[now_][i] = row_of(slot, frames[i]);
+                       " clients came, and the memory for client state was taken to be for " + std::to_string(slot.num_shadows()) +
+                       ": allow more (--state-memory), or leave it out");
+    slot.open(now_, frames);
   }
 }
 
 template <class T>
 std::span<T> ClientState<T>::of_client(const std::string& name, std::uint32_t client) {
-  Slot& slot = find(name);
-  const std::uint32_t frame = pager_ ? pager_->frame_of(client) : client;
-  return {slot.pool.data() + row_of(slot, frame) * slot.stride, slot.length};
+  SlotRows<T>& slot = find(name);
+  return slot.of_frame(pager_ ? pager_->frame_of(client) : client).first(slot.length());
 }
 
 template <class T>
@@ -143,7 +127,7 @@ void ClientState<T>::put(const std::string& name, std::uint32_t client, std::spa
 template <class T>
 std::span<const T> ClientState<T>::peek(const std::string& name, std::uint32_t client) {
   if (!pager_ && memory_ == Device::cpu) {
-    if (find(name).row_of_frame[client] == kNoRow) return {};
+    if (!find(name).has_row(client)) return {};
     return of_client(name, client);
   }
   if (!pager_) {  // a copy: its pages stay where they are
@@ -156,11 +140,11 @@ std::span<const T> ClientState<T>::peek(const std::string& name, std::uint32_t c
   std::size_t offset = 0;
   for (const auto& [other, slot] : slots_) {
     if (other == name) {
-      peeked_.resize(slot.length);
+      peeked_.resize(slot.length());
       const bool is_there = pager_->read_part(client, offset, std::as_writable_bytes(std::span(peeked_)));
       return is_there ? std::span<const T>(peeked_) : std::span<const T>();
     }
-    offset += slot.stride * sizeof(T);
+    offset += slot.stride() * sizeof(T);
   }
   throw Error("no client slot named '" + name + "' was declared");
 }
@@ -168,10 +152,10 @@ std::span<const T> ClientState<T>::peek(const std::string& name, std::uint32_t c
 template <class T>
 BatchView<const T> ClientState<T>::of_clients(const std::string& name, std::span<const std::uint32_t> clients,
                                               std::vector<std::uint32_t>& rows) {
-  Slot& slot = find(name);
+  SlotRows<T>& slot = find(name);
   rows.clear();
-  for (const std::uint32_t client : clients) rows.push_back(row_of(slot, pager_ ? pager_->frame_of(client) : client));
-  return {slot.pool.data(), rows.data(), static_cast<std::uint32_t>(clients.size()), slot.length, slot.stride};
+  for (const std::uint32_t client : clients) rows.push_back(slot.row_of(pager_ ? pager_->frame_of(client) : client));
+  return {slot.data(), rows.data(), static_cast<std::uint32_t>(clients.size()), slot.length(), slot.stride()};
 }
 
 template <class T>
@@ -204,7 +188,7 @@ void ClientState<T>::persist_clients(Archive& archive) {
         archive.array(of_client(name, client));
         continue;
       }
-      peeked_.resize(slot.length);  // what peek() left there, or room for what is read
+      peeked_.resize(slot.length());  // what peek() left there, or room for what is read
       archive.array(std::span<T>(peeked_));
       if (archive.is_reading()) put(name, client, peeked_);
     }
@@ -225,8 +209,8 @@ void ClientState<T>::read_pages(Archive& archive) {
     read_checked(file, index, i, {&part, 1});
     std::size_t at = 0;
     for (const auto& [name, slot] : slots_) {
-      put(name, index.clients[i], std::span<const T>(record).subspan(at, slot.length));
-      at += slot.stride;
+      put(name, index.clients[i], std::span<const T>(record).subspan(at, slot.length()));
+      at += slot.stride();
     }
   }
 }
@@ -244,21 +228,21 @@ void ClientState<T>::commit_checkpoint() {
 template <class T>
 std::size_t ClientState<T>::client_bytes() const {
   std::size_t bytes = 0;
-  for (const auto& [_, slot] : slots_) bytes += slot.stride * sizeof(T);
+  for (const auto& [_, slot] : slots_) bytes += slot.stride() * sizeof(T);
   return bytes;
 }
 
 template <class T>
 std::size_t ClientState<T>::shadow_bytes() const {
   std::size_t bytes = 0;
-  for (const auto& [_, slot] : slots_) bytes += slot.double_buffered ? slot.stride * sizeof(T) : 0;
+  for (const auto& [_, slot] : slots_) bytes += slot.is_double_buffered() ? slot.stride() * sizeof(T) : 0;
   return bytes;
 }
 
 template <class T>
 std::size_t ClientState<T>::size_bytes() const {
   std::size_t bytes = 0;
-  for (const auto& [_, slot] : slots_) bytes += slot.pool.size() * sizeof(T);
+  for (const auto& [_, slot] : slots_) bytes += slot.size_bytes();
   return bytes;
 }
 

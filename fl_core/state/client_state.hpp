@@ -20,8 +20,8 @@
 
 #include "fl_core/config/error.hpp"
 #include "fl_core/memory/batch_view.hpp"
-#include "fl_core/memory/buffer.hpp"
 #include "fl_core/state/archive.hpp"
+#include "fl_core/state/slot_rows.hpp"
 #include "fl_core/state/slot_spec.hpp"
 
 namespace fl {
@@ -43,7 +43,7 @@ class FL_API ClientState {
 
   // Lets this number of rounds be open at the same time, each with clients of its own: waves 0, 1, ... Call it before the first
   // declaration. Their rows have to fit into memory.
-  void allow_waves(std::size_t most) { waves_.resize(most); }
+  void allow_waves(std::size_t most) { num_waves_ = most; }
   void declare(const SlotSpec& spec);
   // Bounds the memory; call it after the last declaration. `room`: bytes of a GPU that client slots may use. Throws ConfigError
   // (memory_bytes) or DeviceError (room), with the required minimum, if memory does not suffice for a round.
@@ -59,13 +59,11 @@ class FL_API ClientState {
 
   // Returns the stored state of the cohort members at positions first .. first+count-1: [count,L].
   [[nodiscard]] BatchView<T> stored(const std::string& name, std::uint32_t first, std::uint32_t count) {
-    Slot& slot = find(name);
-    return {slot.pool.data(), slot.rows[now_].data() + first, count, slot.length, slot.stride};
+    return find(name).stored(now_, first, count);
   }
   // Returns their shadow rows, which may be written until the round ends.
   [[nodiscard]] BatchView<T> shadow(const std::string& name, std::uint32_t first, std::uint32_t count) {
-    Slot& slot = find(name);
-    return {slot.pool.data(), slot.shadow_rows[now_].data() + first, count, slot.length, slot.stride};
+    return find(name).shadow(now_, first, count);
   }
   // Returns one client's stored vector [L] for modification in place; the client need not be in the cohort. It is valid until another
   // client is requested or a round opens. The host cannot access rows in a GPU's own memory: use peek() and put().
@@ -78,12 +76,7 @@ class FL_API ClientState {
   [[nodiscard]] BatchView<const T> of_clients(const std::string& name, std::span<const std::uint32_t> clients,
                                               std::vector<std::uint32_t>& rows);
   // Makes the shadow row the client's state, after the message at this position has arrived.
-  void swap(const std::string& name, std::uint32_t position) {
-    Slot& slot = find(name);
-    std::uint32_t& row = slot.row_of_frame[waves_[now_][position]];  // open_round() has given the frame a row
-    std::swap(row, slot.shadow_rows[now_][position]);
-    slot.rows[now_][position] = row;
-  }
+  void swap(const std::string& name, std::uint32_t position) { find(name).swap(now_, position, frames_[now_ * max_cohort_ + position]); }
 
   // Returns the memory of client slots: the host's, managed, or a GPU's own.
   [[nodiscard]] Device memory() const { return memory_; }
@@ -109,36 +102,18 @@ class FL_API ClientState {
   [[nodiscard]] std::size_t size_bytes() const;
   [[nodiscard]] std::size_t client_bytes() const;
   // Return the memory in bytes if all rows are in memory, and the minimum for one round. Call after the last declaration.
-  [[nodiscard]] std::uint64_t whole_bytes() const { return num_clients_ * client_bytes() + waves_.size() * max_cohort_ * shadow_bytes(); }
+  [[nodiscard]] std::uint64_t whole_bytes() const { return num_clients_ * client_bytes() + num_waves_ * max_cohort_ * shadow_bytes(); }
   [[nodiscard]] std::uint64_t least_bytes() const;
   // Returns the maximum number of clients whose rows are in memory.
   [[nodiscard]] std::size_t num_frames() const { return num_frames_; }
 
  private:
-  struct Slot {
-    std::size_t length = 0;
-    std::size_t stride = 0;  // rows begin on cache lines: vector loads that cross two lines are slower
-    bool double_buffered = false;
-    Buffer<T> pool;                           // [frames + shadows, stride]
-    std::vector<std::uint32_t> row_of_frame;  // [frames], kNoRow where the frame has not been used
-    std::uint32_t num_rows = 0;               // that frames have
-    // By wave: [maximum cohort size].
-    std::vector<std::vector<std::uint32_t>> shadow_rows, rows;  // `rows` are those of the round's members
-  };
-  static constexpr std::uint32_t kNoRow = ~std::uint32_t{0};
-
-  // Returns the row of a frame. A frame that has none gets the next one, which is zero.
-  static std::uint32_t row_of(Slot& slot, std::uint32_t frame) {
-    std::uint32_t& row = slot.row_of_frame[frame];
-    if (row == kNoRow) row = slot.num_rows++;
-    return row;
-  }
-  Slot& find(const std::string& name) {
+  SlotRows<T>& find(const std::string& name) {
     const auto it = slots_.find(name);
     if (it == slots_.end()) throw Error("no client slot named '" + name + "' was declared");
     return it->second;
   }
-  void allocate(Slot& slot, std::size_t num_frames, std::size_t shadows) const;
+  void reserve(SlotRows<T>& slot, std::size_t num_frames, std::size_t shadows) const;
   [[nodiscard]] std::size_t shadow_bytes() const;
   [[noreturn]] void refuse(std::uint64_t memory, bool was_asked) const;
   void persist_clients(Archive& archive);
@@ -146,9 +121,9 @@ class FL_API ClientState {
 
   std::size_t num_clients_, max_cohort_, P_, likely_cohort_, num_frames_;
   Device memory_;  // of slots: the host's, managed if operators run on a GPU, or that GPU's own
-  std::map<std::string, Slot> slots_;
-  std::vector<std::vector<std::uint32_t>> waves_{1};  // by wave: frames of the round's members
-  std::size_t now_ = 0;                               // the selected wave
+  std::map<std::string, SlotRows<T>> slots_;
+  std::size_t num_waves_ = 1, now_ = 0;  // the selected one
+  std::vector<std::uint32_t> frames_;    // [waves, maximum cohort] of the round's members
   std::vector<std::uint32_t> acknowledged_;
   std::vector<T> peeked_;
   std::unique_ptr<StatePaging> paging_;  // null: memory has no bound

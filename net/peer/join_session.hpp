@@ -20,11 +20,11 @@ struct JoinOptions {
   std::uint16_t port = 0;
   std::vector<ClientRange> clients;
   HostOptions machine{};
-  double patience_s = 60;                              // how long a server that cannot be reached, or says nothing, is tried again
-  std::shared_ptr<Transport> transport{};              // null = plain TCP
-  std::filesystem::path state{};                       // folder of the clients' state; "" = a private one, which is removed at the end
-  std::uint64_t long_bytes = PeerJournal::kLongBytes;  // of the rounds since a snapshot, after which another one is written
-  FileSystem* system = nullptr;                        // of the state; null = the real one
+  double patience_s = 60;                        // how long a server that cannot be reached, or says nothing, is tried again
+  std::shared_ptr<Transport> transport{};        // null = plain TCP
+  std::filesystem::path state{};                 // folder of the clients' state; "" = a private one, which is removed at the end
+  std::uint64_t long_bytes = kLongJournalBytes;  // of the rounds since a snapshot, after which another one is written
+  FileSystem* system = nullptr;                  // of the state; null = the real one
   LinkTimes times{};
 };
 

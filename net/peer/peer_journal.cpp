@@ -101,15 +101,15 @@ std::uint64_t read_identity(const RegularFile& in, const std::string& expected_r
 
 }  // namespace
 
-PeerJournal::PeerJournal(Options options) : options_(std::move(options)) {
+PeerJournal::PeerJournal(PeerJournalOptions options) : options_(std::move(options)) {
   std::error_code error;
   fs::create_directories(options_.folder, error);
   if (!fs::exists(file(kRounds), error)) {
     forget_snapshots();
     write_identity();
   }
-  base_ = round_of(Snapshot::base);
-  recent_ = round_of(Snapshot::recent);
+  base_ = round_of(JournalSnapshot::base);
+  recent_ = round_of(JournalSnapshot::recent);
   if (recent_ <= base_) recent_ = 0;  // a process was killed between writing the base and removing it
   open();
 }
@@ -138,7 +138,7 @@ void PeerJournal::write_identity() {
 }
 
 // Returns the round of a snapshot, 0 if there is none that can be read.
-std::uint32_t PeerJournal::round_of(Snapshot snapshot) {
+std::uint32_t PeerJournal::round_of(JournalSnapshot snapshot) {
   const fs::path path = plan_of(snapshot).file;
   std::error_code error;
   if (!fs::exists(path, error)) return 0;
@@ -187,18 +187,18 @@ void PeerJournal::read_places(const RegularFile& in) {
             " bytes are left out";
 }
 
-std::vector<PeerJournal::Way> PeerJournal::ways_to(std::uint32_t round) const {
-  std::vector<Way> ways{way_from(Snapshot::none, round)};
-  if (base_ > 0 && base_ <= round) ways.push_back(way_from(Snapshot::base, round));
-  if (recent_ > 0 && recent_ <= round) ways.push_back(way_from(Snapshot::recent, round));
+std::vector<JournalWay> PeerJournal::ways_to(std::uint32_t round) const {
+  std::vector<JournalWay> ways{way_from(JournalSnapshot::none, round)};
+  if (base_ > 0 && base_ <= round) ways.push_back(way_from(JournalSnapshot::base, round));
+  if (recent_ > 0 && recent_ <= round) ways.push_back(way_from(JournalSnapshot::recent, round));
   std::ranges::reverse(ways);  // of two ways to one round, that with fewer records is better
-  std::ranges::stable_sort(ways, std::greater(), &Way::round);
+  std::ranges::stable_sort(ways, std::greater(), &JournalWay::round);
   return ways;
 }
 
-PeerJournal::Way PeerJournal::way_from(Snapshot snapshot, std::uint32_t round) const {
-  const std::uint32_t from = snapshot == Snapshot::base ? base_ : snapshot == Snapshot::recent ? recent_ : 0;
-  Way way{.snapshot = snapshot, .from = from, .round = from};
+JournalWay PeerJournal::way_from(JournalSnapshot snapshot, std::uint32_t round) const {
+  const std::uint32_t from = snapshot == JournalSnapshot::base ? base_ : snapshot == JournalSnapshot::recent ? recent_ : 0;
+  JournalWay way{.snapshot = snapshot, .from = from, .round = from};
   for (std::size_t i = 0; i < places_.size(); ++i) {
     if (places_[i].before != way.round || places_[i].round > round) continue;
     way.round = places_[i].round;
@@ -223,8 +223,11 @@ RoundRecord PeerJournal::read(std::size_t record) const {
   throw StoreError(path_text() + " is damaged: the record of round " + std::to_string(place.round) + " is not what was written there");
 }
 
-CheckpointPlan PeerJournal::plan_of(Snapshot snapshot) const {
-  return {.file = file(snapshot == Snapshot::base ? kBase : kRecent), .resume = true, .system = options_.system, .pages = options_.pages};
+CheckpointPlan PeerJournal::plan_of(JournalSnapshot snapshot) const {
+  return {.file = file(snapshot == JournalSnapshot::base ? kBase : kRecent),
+          .resume = true,
+          .system = options_.system,
+          .pages = options_.pages};
 }
 
 void PeerJournal::append_record(const RoundRecord& record, double seconds) {
@@ -261,11 +264,11 @@ void PeerJournal::truncate(std::uint64_t size) {
 void PeerJournal::forget_after(std::uint32_t round) {
   std::error_code ignored;
   if (recent_ > round) {
-    fs::remove(plan_of(Snapshot::recent).file, ignored);
+    fs::remove(plan_of(JournalSnapshot::recent).file, ignored);
     recent_ = 0;
   }
   if (base_ > round) {
-    remove_checkpoint(plan_of(Snapshot::base));
+    remove_checkpoint(plan_of(JournalSnapshot::base));
     base_ = 0;
   }
   drop_records_after(round);
@@ -297,14 +300,14 @@ void PeerJournal::compact(std::uint32_t round, std::uint32_t saved, const std::s
   if (round <= (is_base ? base_ : recent_)) return;
   if (!is_long() && !(is_base && recent_ > 0)) return;  // behind a later snapshot, records between it and the base are missing
   if (!is_base && options_.has_pages) return;           // the page file holds one snapshot, to which the server may still go back
-  const CheckpointPlan plan = plan_of(is_base ? Snapshot::base : Snapshot::recent);
+  const CheckpointPlan plan = plan_of(is_base ? JournalSnapshot::base : JournalSnapshot::recent);
   save_checkpoint(plan, {.run = options_.run, .round = round, .pages = is_base ? page_file : ""}, persist);
   std::error_code error;
   snapshot_bytes_ = fs::file_size(plan.file, error);
   if (is_base) {
     committed();
     base_ = round;
-    fs::remove(plan_of(Snapshot::recent).file, error);
+    fs::remove(plan_of(JournalSnapshot::recent).file, error);
     recent_ = 0;
     drop_records_after(0);
   } else {
@@ -316,8 +319,8 @@ void PeerJournal::compact(std::uint32_t round, std::uint32_t saved, const std::s
 
 void PeerJournal::forget_snapshots() {
   std::error_code ignored;
-  remove_checkpoint(plan_of(Snapshot::base));
-  fs::remove(plan_of(Snapshot::recent).file, ignored);
+  remove_checkpoint(plan_of(JournalSnapshot::base));
+  fs::remove(plan_of(JournalSnapshot::recent).file, ignored);
 }
 
 void PeerJournal::remove() {

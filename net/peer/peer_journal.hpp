@@ -7,7 +7,7 @@
 // Clients are deterministic: a snapshot and the frames of the following rounds give the state of each of these rounds again. A record names
 // the round before it, so a missing or damaged record ends the chain of rounds that can be reached, and nothing wrong is computed. A peer
 // has to reach two rounds: its last one, and its last one before the server's last checkpoint. Records that neither needs are removed, and
-// the size stays bounded: two snapshots, and twice kLongBytes or four snapshots of records.
+// the size stays bounded: two snapshots, and twice kLongJournalBytes or four snapshots of records.
 #pragma once
 
 #include <cstdint>
@@ -29,39 +29,42 @@ struct RoundRecord {
   std::vector<Frame> frames{};  // Open, Means, Close
 };
 
+inline constexpr std::uint64_t kLongJournalBytes = std::uint64_t{16} << 20;  // of records, after which a snapshot replaces them
+
+struct PeerJournalOptions {
+  std::filesystem::path folder;
+  std::string run;      // hash of the resolved scenario, as text
+  std::string clients;  // ids, as text
+  std::filesystem::path pages{};
+  bool has_pages = false;  // state beyond memory is in a page file, which belongs to one snapshot only
+  FileSystem* system = &FileSystem::real();
+  std::uint64_t long_bytes = kLongJournalBytes;
+  double long_seconds = 20;  // of computing
+};
+
+enum class JournalSnapshot { none, base, recent };  // none = the clients as they are at the beginning
+
+// A way to reach a round: a snapshot, and records after it.
+struct JournalWay {
+  JournalSnapshot snapshot = JournalSnapshot::none;
+  std::uint32_t from = 0, round = 0;   // the rounds of the snapshot and of the last record
+  std::vector<std::size_t> records{};  // in order
+};
+
 class FL_API PeerJournal {
  public:
-  static constexpr std::uint64_t kLongBytes = std::uint64_t{16} << 20;
-  struct Options {
-    std::filesystem::path folder;
-    std::string run;      // hash of the resolved scenario, as text
-    std::string clients;  // ids, as text
-    std::filesystem::path pages{};
-    bool has_pages = false;  // state beyond memory is in a page file, which belongs to one snapshot only
-    FileSystem* system = &FileSystem::real();
-    std::uint64_t long_bytes = kLongBytes;
-    double long_seconds = 20;  // of computing
-  };
-  enum class Snapshot { none, base, recent };  // none = the clients as they are at the beginning
-  // A way to reach a round: a snapshot, and records after it.
-  struct Way {
-    Snapshot snapshot = Snapshot::none;
-    std::uint32_t from = 0, round = 0;   // the rounds of the snapshot and of the last record
-    std::vector<std::size_t> records{};  // in order
-  };
-
   // Opens the files of a run, or creates them. Throws StoreError if they belong to other clients or another build, or cannot be used.
-  explicit PeerJournal(Options options);
+  explicit PeerJournal(PeerJournalOptions options);
   ~PeerJournal();
   PeerJournal(const PeerJournal&) = delete;
   PeerJournal& operator=(const PeerJournal&) = delete;
 
   // Returns ways to the highest round up to `round` that can be reached, the best one first. Another one serves if a snapshot is damaged.
-  [[nodiscard]] std::vector<Way> ways_to(std::uint32_t round) const;
+  [[nodiscard]] std::vector<JournalWay> ways_to(std::uint32_t round) const;
   // Reads a record. Throws StoreError if it is not the one that was written.
   [[nodiscard]] RoundRecord read(std::size_t record) const;
   // Returns the file of a snapshot, for load_checkpoint.
-  [[nodiscard]] CheckpointPlan plan_of(Snapshot snapshot) const;
+  [[nodiscard]] CheckpointPlan plan_of(JournalSnapshot snapshot) const;
 
   // Adds the record of a round that took `seconds` to compute. The record is on disk when this returns. Throws StoreError if it cannot be
   // written; the earlier ones then stay.
@@ -94,8 +97,8 @@ class FL_API PeerJournal {
   void write_identity();
   void open();
   void read_places(const RegularFile& in);
-  [[nodiscard]] std::uint32_t round_of(Snapshot snapshot);
-  [[nodiscard]] Way way_from(Snapshot snapshot, std::uint32_t round) const;
+  [[nodiscard]] std::uint32_t round_of(JournalSnapshot snapshot);
+  [[nodiscard]] JournalWay way_from(JournalSnapshot snapshot, std::uint32_t round) const;
   [[nodiscard]] bool is_long() const;
   void measure_length();
   void write_all(std::span<const std::byte> bytes);
@@ -104,7 +107,7 @@ class FL_API PeerJournal {
   void forget_snapshots();
   [[noreturn]] void fail(const std::string& step) const;
 
-  Options options_;
+  PeerJournalOptions options_;
   int file_ = -1;
   std::uint64_t size_ = 0;
   std::vector<Place> places_;

@@ -97,15 +97,15 @@ void PeerRun::require_rows(const wire::Assignment& assignment) const {
 void PeerRun::open_journal() {
   const bool has_pages = machine_.paging.memory_bytes > 0;
   const std::filesystem::path pages = machine_.paging.file.folder;
-  journal_ = std::make_unique<PeerJournal>(PeerJournal::Options{.folder = state_.folder,
-                                                                .run = to_hex(run_),
-                                                                .clients = to_text(ranges_),
-                                                                .pages = pages,
-                                                                .has_pages = has_pages,
-                                                                .system = state_.system,
-                                                                .long_bytes = state_.long_bytes});
+  journal_ = std::make_unique<PeerJournal>(PeerJournalOptions{.folder = state_.folder,
+                                                              .run = to_hex(run_),
+                                                              .clients = to_text(ranges_),
+                                                              .pages = pages,
+                                                              .has_pages = has_pages,
+                                                              .system = state_.system,
+                                                              .long_bytes = state_.long_bytes});
   if (!journal_->damage().empty()) say_(journal_->damage());
-  const CheckpointPlan plan = journal_->plan_of(PeerJournal::Snapshot::base);
+  const CheckpointPlan plan = journal_->plan_of(JournalSnapshot::base);
   if (has_pages)
     machine_.paging.file = {.folder = plan.pages_folder(), .name = page_file_name(plan), .can_be_kept = true, .system = state_.system};
 }
@@ -114,7 +114,7 @@ void PeerRun::open_journal() {
 void PeerRun::restore(std::uint32_t round) {
   opened_ = {};
   memories_.clear();
-  for (const PeerJournal::Way& way : journal_->ways_to(round)) {
+  for (const JournalWay& way : journal_->ways_to(round)) {
     if (!load(way.snapshot)) continue;
     closed_ = way.from;
     for (const std::size_t i : way.records) {
@@ -135,10 +135,10 @@ void PeerRun::restore(std::uint32_t round) {
 }
 
 // Makes new clients, and gives them a snapshot's state. Returns false if the snapshot is damaged.
-bool PeerRun::load(PeerJournal::Snapshot snapshot) {
+bool PeerRun::load(JournalSnapshot snapshot) {
   clients_.reset();  // two could not have the page file open
   clients_ = host_clients(scenario_, run_, ranges_, machine_);
-  if (snapshot == PeerJournal::Snapshot::none) return true;
+  if (snapshot == JournalSnapshot::none) return true;
   try {
     CheckpointHeader header{.run = to_hex(run_)};
     return load_checkpoint(journal_->plan_of(snapshot), header, [this](Archive& archive) { clients_->persist(archive); });

@@ -20,7 +20,7 @@ namespace fl::net {
 struct StateOptions {
   std::filesystem::path folder;  // must exist
   FileSystem* system = &FileSystem::real();
-  std::uint64_t long_bytes = PeerJournal::kLongBytes;  // the size of records after which a snapshot replaces them
+  std::uint64_t long_bytes = kLongJournalBytes;  // the size of records after which a snapshot replaces them
 };
 
 class FL_API PeerRun {
@@ -58,7 +58,7 @@ class FL_API PeerRun {
   void require_rows(const wire::Assignment& assignment) const;
   void open_journal();
   void restore(std::uint32_t round);
-  [[nodiscard]] bool load(PeerJournal::Snapshot snapshot);
+  [[nodiscard]] bool load(JournalSnapshot snapshot);
   void open(Frame frame, const FrameSink& send);
   void learn(Frame frame, const FrameSink& send);
   void exchange(const FrameSink& send);

@@ -46,9 +46,8 @@ template <class T>
 std::span<std::byte> Exchange<T>::send(std::span<const T> x) {
   if (is_over() || own_) throw Error("this phase has been sent");
   const std::lock_guard lock(op_.mutex_);
-  auto& part = own_.emplace(op_.pool_).add(message_scope(*op_.op_, op_.scope_, conversation_.phase()), conversation_.known_levels());
-  op_.send_phase(conversation_, x, key_.client, kept_.error, kept_.state, part);
-  const codec::Channel<T> channel[] = {part.channel()};
+  own_ = op_.send_phase(conversation_, x, key_.client, kept_.error, kept_.state);
+  const codec::Channel<T> channel[] = {own_->channel()};
   codec::encode<T>(channel, op_.bytes_);
   return op_.bytes_;
 }
@@ -58,14 +57,18 @@ void Exchange<T>::receive(std::span<const std::span<const std::byte>> messages, 
   if (!own_) throw Error("this phase has not been sent");
   if (key_.client >= messages.size()) throw Error("the message of this client is missing");
   const std::lock_guard lock(op_.mutex_);
-  Sent<T> others(op_.pool_);
-  others.parts.reserve(messages.size());
+  std::vector<std::shared_ptr<const Payload<T>>> kept;
   std::vector<const Payload<T>*> all;
-  const Scope& scope = own_->parts.front().scope;
+  const Scope& scope = own_->scope;
   for (std::uint32_t client = 0; client < messages.size(); ++client) {
-    const bool is_own = client == key_.client;
-    if (!is_own) op_.read_phase(conversation_, messages[client], client, others.add(scope, {}).payload);
-    all.push_back(is_own ? &own_->parts.front().payload : &others.parts.back().payload);
+    if (client == key_.client) {
+      kept.push_back(own_->payload);
+    } else {
+      const std::shared_ptr<Payload<T>> read = op_.pool_->take();
+      op_.read_phase(conversation_, messages[client], client, *read);
+      kept.push_back(read);
+    }
+    all.push_back(kept.back().get());
   }
   if (conversation_.num_phases() == 1) {
     write_mean(all, scope, op_.sums_, out);

@@ -46,7 +46,7 @@ class Exchange {
   MessageKey key_;
   Kept<T> kept_;
   Conversation<T> conversation_;
-  std::optional<Sent<T>> own_;  // the message of this phase
+  std::optional<typename Sent<T>::Part> own_;  // the message of this phase
 };
 
 extern template class Exchange<float>;

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "compressors/codec/finite.hpp"
 #include "fl_core/config/key_error.hpp"
-#include "fl_core/ops/message_sums.hpp"
 #include "python/src/require_finite.hpp"
 #include "scenarios/experiment/part_checks.hpp"
 #include "study/machine/memory.hpp"
@@ -97,7 +95,11 @@ void require_no_simulator(const std::string& kind, const FeedbackPlan& plan, con
 
 template <class T>
 FeedbackRounds<T>::FeedbackRounds(const FeedbackSettings& settings)
-    : shared_(layers_of(settings.tensors).size()), server_(settings.weights.size(), layers_of(settings.tensors).size()) {
+    : shared_(layers_of(settings.tensors).size()),
+      server_(settings.weights.size(), layers_of(settings.tensors).size()),
+      given_(layers_of(settings.tensors).size()),
+      sum_(make_part<AggregationRule>("aggregation", "mean", Registry::instance().default_options("aggregation", "mean"), Device::cpu,
+                                      Precision::float64)) {
   const LayerTable layers = layers_of(settings.tensors);
   for (const ChannelOperator& one : settings.operators) require_few_buckets(layers.size(), one.scope, static_cast<std::size_t>(one.bucket));
   FeedbackSettings complete = settings;
@@ -114,8 +116,15 @@ FeedbackRounds<T>::FeedbackRounds(const FeedbackSettings& settings)
   run_.P = layers.size();
   run_.weights = settings.weights;
   require_memory(method_.plan, run_.P);
-  clients_ = std::make_unique<ClientState<T>>(run_.num_clients, run_.num_clients, run_.P);
+  clients_ = std::make_unique<ClientState<T>>(run_.num_clients, 1, run_.P);
+  clients_->allow_waves(run_.num_clients);
   declare_slots<T>(method_, run_, {.clients = clients_.get(), .shared = &shared_, .server = &server_});
+  runner_ = std::make_unique<BlockRunner<T>>(
+      BlockRunnerParts<T>{*method_.local, *method_.feedback, method_.exchange, nullptr, pool_, *clients_, shared_, &given_}, 1,
+      BlockRunnerOptions{.counts_bits = false});
+  process_ = std::make_unique<ClientProcess<T>>(parts(), AbsenceRule{}, false, run_.num_clients);
+  reducer_ = std::make_unique<Reducer<T>>(
+      ReducerParts<T>{run_, *method_.feedback, method_.plan, method_.exchange, *sum_, server_, shared_, pool_}, Device::cpu, nullptr);
   order_.round = 1;
 }
 
@@ -135,7 +144,7 @@ Contract FeedbackRounds<T>::contract(std::size_t channel) const {
 template <class T>
 std::vector<std::uint32_t> FeedbackRounds<T>::cohort() const {
   std::vector<std::uint32_t> clients;
-  for (const std::size_t position : positions()) clients.push_back(entries_[position].client);
+  for (const auto& [client, _] : entries_) clients.push_back(client);
   return clients;
 }
 
@@ -148,31 +157,18 @@ typename FeedbackRounds<T>::Message FeedbackRounds<T>::send(std::uint32_t client
     throw Error("client is " + std::to_string(client) + "; there are " + std::to_string(run_.num_clients) + ", from 0");
   if (!is_open()) open(step_size);
   if (step_size != order_.step_size) throw Error("the step size changes within round " + std::to_string(order_.round));
-  const std::size_t position = place_of(client);
-  clients_->open_round(order_.cohort);
-  make_message(position, vector);
-  require_finite_message(entries_[position]);
-  entries_[position].counts = true;
-  return entries_[position].sent;
-}
-
-// Returns the position of a client in this round. It has one if its message was discarded or failed.
-template <class T>
-std::size_t FeedbackRounds<T>::place_of(std::uint32_t client) {
-  const auto found = std::ranges::find(entries_, client, &Entry::client);
-  if (found == entries_.end()) {
-    entries_.push_back({.client = client, .sent = nullptr, .payloads = {}});
-    order_.cohort.push_back(client);
-    return entries_.size() - 1;
-  }
-  if (found->counts)
+  if (entries_.contains(client))
     throw Error("client " + std::to_string(client) + " has sent in round " + std::to_string(order_.round) + "; receive() closes it");
-  return static_cast<std::size_t>(found - entries_.begin());
-}
-
-template <class T>
-bool FeedbackRounds<T>::is_open() const {
-  return std::ranges::any_of(entries_, &Entry::counts);
+  Entry entry{.order = order_, .batch = {}};
+  entry.order.cohort = {client};
+  process_->open_round(view(entry.order), {});
+  given_.set(vector);
+  entry.batch = process_->exchange(view(entry.order), 0);
+  if (entry.batch.messages.front().refused) {
+    close(entry.order, false);
+    throw Overflow(kNotFinite);
+  }
+  return message_of(entries_[client] = std::move(entry));
 }
 
 template <class T>
@@ -181,91 +177,33 @@ void FeedbackRounds<T>::open(double step_size) {
   order_.coin = method_.feedback->toss(run_, order_.round);
 }
 
-// Returns the block of one client at its position.
+// Ends the round for one client, whose state moves if its message has arrived.
 template <class T>
-ClientBlock<T> FeedbackRounds<T>::block_of(std::size_t position) {
-  Entry& entry = entries_[position];
-  ClientBlock<T> block;
-  block.first = static_cast<std::uint32_t>(position);
-  block.K = 1;
-  block.clients = {&entry.client, 1};
-  block.work = {&work_, 1};
-  for (Payload<T>*& payload : entry.payloads) block.messages.push_back({&payload, 1});
-  const std::string& slot = method_.plan.in_place_slot;
-  if (slot.empty()) room_.resize_discard(run_.P);
-  block.vectors.push_back(slot.empty() ? rows_view(room_.data(), 1, run_.P) : block.shadow(*clients_, slot));
-  return block;
+void FeedbackRounds<T>::close(const RoundOrder& order, bool has_arrived) {
+  const std::uint8_t delivered[] = {has_arrived ? std::uint8_t{1} : std::uint8_t{0}};
+  process_->close_round(view(order), delivered);
 }
 
+// Returns the message with its channels' memory, which stays with it after the round.
 template <class T>
-void FeedbackRounds<T>::make_message(std::size_t position, std::span<const T> vector) {
-  Entry& entry = entries_[position];
-  entry.sent = std::make_shared<Sent<T>>(pool_of_payloads_);
-  entry.payloads.clear();
-  entry.sent->are_channels = true;
-  for (const ExchangeChannel<T>& channel : method_.exchange.channels) entry.sent->add(channel.scope, {});
-  for (auto& part : entry.sent->parts) entry.payloads.push_back(&part.payload);
-  const ClientBlock<T> block = block_of(position);
-  Given given{.vector = vector, .room = block.vectors[0]};
-  if (!method_.plan.host_walks.empty()) {
-    std::ranges::copy(given.vector, given.room.row(0));
-    given.is_there = true;
+typename FeedbackRounds<T>::Message FeedbackRounds<T>::message_of(const Entry& entry) const {
+  auto message = std::make_shared<Sent<T>>();
+  message->are_channels = true;
+  for (std::size_t c = 0; c < method_.exchange.channels.size(); ++c) {
+    const ExchangeChannel<T>& channel = method_.exchange.channels[c];
+    const MessageLevels known = channel.compressor->known_levels(channel.context(view(entry.order), 0, entry.order.cohort), channel.scope);
+    message->parts.push_back({{entry.batch.memory, entry.batch.contents[c].front()}, channel.scope, known});
   }
-  for (std::size_t c = 0; c < entry.payloads.size(); ++c) send_channel(block, c, given);
-  // A slot for the vector itself.
-  if (!given.is_there && !method_.plan.in_place_slot.empty()) std::ranges::copy(given.vector, given.room.row(0));
-}
-
-// Compresses one channel. Where the feedback only builds views (FeedbackPlan::host_walks), the array of the caller takes the place of its
-// copy in the input.
-template <class T>
-void FeedbackRounds<T>::send_channel(const ClientBlock<T>& block, std::size_t c, Given& given) {
-  const ExchangeChannel<T>& channel = method_.exchange.channels[c];
-  const ClientRound<T> round = client_round();
-  const Exec& exec = pool_.exec(0);
-  auto& part = entries_[block.first].sent->parts[c];
-  Send<T> send = method_.feedback->prepare(exec, round, block, c);
-  for (int a = 0; a < send.input.num_terms && !given.is_there; ++a)
-    if (send.input.term[a].row(0) == given.room.row(0)) send.input.term[a] = rows_view(given.vector.data(), 1, run_.P);
-  Conversation<T> conversation(send.dense ? *channel.dense : *channel.compressor, channel.scope, channel.random_key, {});
-  const CompressContext<T> known = channel.context(round, 0, block.clients);
-  conversation.open(known.round, known.steps);
-  part.known = channel.compressor->known_levels(known, channel.scope);
-  Senders<T> senders{.clients = block.clients, .input = send.input, .state = send.state};
-  if (!channel.client_slot.empty()) {
-    senders.remembered = block.stored(*clients_, channel.client_slot);
-    senders.remember = block.shadow(*clients_, channel.client_slot);
-    if (send.dense) std::copy_n(senders.remembered.row(0), senders.remembered.P, senders.remember.row(0));
-  }
-  conversation.send(exec, senders, block.messages[c]);
-  given.is_there = given.is_there || (send.state.rule != StateRule::none && send.state.out.row(0) == given.room.row(0));
-  method_.feedback->after_compress(exec, round, block, c, send, method_.exchange);
-}
-
-template <class T>
-void FeedbackRounds<T>::require_finite_message(const Entry& entry) const {
-  for (const auto& part : entry.sent->parts)
-    if (!part.is_finite()) throw Overflow("the message is not finite, because a norm, a sum or a narrower format overflows");
+  return message;
 }
 
 template <class T>
 void FeedbackRounds<T>::discard(std::uint32_t client) {
   const std::lock_guard lock(mutex_);
-  for (Entry& entry : entries_) {
-    if (entry.client != client || !entry.counts) continue;
-    entry.counts = false;
-    return;
-  }
-  throw Error("client " + std::to_string(client) + " has not sent in round " + std::to_string(order_.round));
-}
-
-template <class T>
-std::vector<std::size_t> FeedbackRounds<T>::positions() const {
-  std::vector<std::size_t> all;
-  for (std::size_t i = 0; i < entries_.size(); ++i)
-    if (entries_[i].counts) all.push_back(i);
-  std::ranges::sort(all, {}, [this](std::size_t position) { return entries_[position].client; });
-  return all;
+  const auto found = entries_.find(client);
+  if (found == entries_.end()) throw Error("client " + std::to_string(client) + " has not sent in round " + std::to_string(order_.round));
+  close(found->second.order, false);
+  entries_.erase(found);
 }
 
 template <class T>
@@ -280,64 +218,35 @@ void FeedbackRounds<T>::require_cohort(std::size_t size) const {
 template <class T>
 void FeedbackRounds<T>::receive(std::span<const double> weights, std::span<double> estimate) {
   const std::lock_guard lock(mutex_);
-  const std::vector<std::size_t> arrived = positions();
-  require_cohort(arrived.size());
-  aggregate(arrived, weights, estimate);
-  for (const std::size_t position : arrived) acknowledge(position);
+  require_cohort(entries_.size());
+  reduce(weights, estimate);
+  for (const auto& [_, entry] : entries_) close(entry.order, true);
   entries_.clear();
-  order_.cohort.clear();
   ++order_.round;
 }
 
-// Sums the messages of each channel by both kinds of weights, and lets the feedback make the estimate of them.
+// Joins the messages of the clients to the batch of the round's cohort, and makes the estimate of it.
 template <class T>
-void FeedbackRounds<T>::aggregate(std::span<const std::size_t> positions, std::span<const double> weights, std::span<double> estimate) {
-  RoundOrder sorted = order_;
-  sorted.cohort.clear();
-  std::vector<double> population;
-  for (const std::size_t position : positions) sorted.cohort.push_back(entries_[position].client);
-  for (const std::uint32_t client : sorted.cohort) population.push_back(run_.weights[client]);
-  const std::vector<double> cohort = cohort_weights(weights, population, run_.num_clients);
-  const bool needs_population = method_.plan.needs_population && cohort != population;
-
-  const std::size_t C = method_.exchange.channels.size();
-  const bool is_estimate = method_.plan.estimate_is_sum && C == 1;
-  std::vector<std::vector<const Payload<T>*>> messages(C);
-  std::vector<std::vector<double>> sums(C), sums_of_population(C);
-  std::vector<Aggregate> aggregates(C);
-  std::vector<ArrivedMessages<T>> arrived;
-  for (std::size_t c = 0; c < C; ++c) {
-    const Scope& scope = method_.exchange.channels[c].scope;
-    for (const std::size_t position : positions) messages[c].push_back(entries_[position].payloads[c]);
-    arrived.push_back({scope, messages[c]});
-    if (is_estimate) return aggregator_.sum(messages[c], cohort, scope, estimate);
-    sums[c].resize(run_.P);
-    aggregator_.sum(messages[c], cohort, scope, sums[c]);
-    aggregates[c] = {sums[c], sums[c]};
-    if (!needs_population) continue;
-    sums_of_population[c].resize(run_.P);
-    aggregator_.sum(messages[c], population, scope, sums_of_population[c]);
-    aggregates[c].population = sums_of_population[c];
+void FeedbackRounds<T>::reduce(std::span<const double> weights, std::span<double> estimate) {
+  RoundOrder order = order_;
+  RoundPlan plan;
+  const auto messages = std::make_shared<std::vector<ClientMessage<T>>>();
+  MessageBatch<T> batch;
+  batch.contents.resize(method_.exchange.channels.size());
+  for (const auto& [client, entry] : entries_) {
+    order.cohort.push_back(client);
+    plan.population_weight.push_back(run_.weights[client]);
+    messages->push_back(entry.batch.messages.front());
+    for (std::size_t c = 0; c < batch.contents.size(); ++c) batch.contents[c].push_back(entry.batch.contents[c].front());
   }
-  method_.feedback->receive({RoundView<T>{run_, sorted, {}}, cohort, population, arrived, server_, shared_}, aggregates, estimate);
-}
-
-// Moves the state of a client whose message has arrived, as BlockRunner does.
-template <class T>
-void FeedbackRounds<T>::acknowledge(std::size_t position) {
-  const ClientBlock<T> block = block_of(position);
-  const ClientRound<T> round = client_round();
-  for (const StateMove& move : method_.plan.moves) {
-    const ExchangeChannel<T>& channel = method_.exchange.channels[move.channel];
-    const Payload<T>* const message[] = {block.messages[move.channel][0]};
-    add_messages<T>(pool_.exec(0), message, channel.scope, static_cast<T>(move.factor), block.stored(*clients_, move.slot));
-  }
-  method_.feedback->acknowledge(round, block, 0, method_.exchange);
-  for (std::size_t c = 0; c < method_.exchange.channels.size(); ++c) {
-    const ExchangeChannel<T>& channel = method_.exchange.channels[c];
-    if (!channel.client_slot.empty() && !block.messages[c][0]->silent) clients_->swap(channel.client_slot, block.first);
-  }
-  clients_->set_acknowledged(entries_[position].client, order_.round);
+  plan.cohort = order.cohort;
+  plan.cohort_weight = cohort_weights(weights, plan.population_weight, run_.num_clients);
+  batch.statistics.resize(entries_.size());
+  batch.messages = *messages;
+  batch.memory = messages;
+  reducer_->open(plan, estimate);
+  reducer_->take(view(order), 0, std::move(batch), *process_, {});
+  reducer_->receive(view(order));
 }
 
 template <class T>
@@ -355,7 +264,7 @@ void FeedbackRounds<T>::persist(Archive& archive) {
   if (is_open()) throw Error("round " + std::to_string(order_.round) + " is open; receive() closes it");
   archive.section("feedback");
   archive.value(order_.round);
-  clients_->persist(archive);
+  process_->persist(archive);
   shared_.persist(archive);
   server_.persist(archive);
 }

@@ -2,12 +2,13 @@
 //
 //   send      client: the vector of a round becomes a message, by the feedback's prepare() and the operators of its channels
 //   receive   server: the messages of the round become an estimate; then the state of the clients that sent moves
-// The steps and their order are those of Round, BlockRunner and ClientProcess, which compute a whole cohort at once; here each client sends
-// when its vector exists. Tests compare the two.
+// The clients' half is the ClientProcess of a run, the server's its Reducer. Each client sends when its vector exists, so each one is a
+// part of the round by itself: a wave with a cohort of one.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,10 +16,12 @@
 #include <string>
 #include <vector>
 
+#include "clients/block_runner.hpp"
+#include "clients/client_process.hpp"
 #include "fl_core/memory/thread_pool.hpp"
 #include "python/src/operator.hpp"
 #include "scenarios/experiment/run_method.hpp"
-#include "server/aggregator.hpp"
+#include "server/reducer.hpp"
 
 namespace fl::python {
 
@@ -78,47 +81,46 @@ class FeedbackRounds {
   void persist(Archive& archive);
 
  private:
-  // A message of this round, at its position: the row of the client's new state.
-  struct Entry {
-    std::uint32_t client = 0;
-    std::shared_ptr<Sent<T>> sent;
-    std::vector<Payload<T>*> payloads;  // by channel
-    bool counts = false;                // else it failed or was discarded
+  // The vector of the client that sends.
+  class Given final : public GivenVectors<T> {
+   public:
+    explicit Given(std::size_t size) : size_(size) {}
+    void set(std::span<const T> vector) { vector_ = vector; }
+    [[nodiscard]] BatchView<const T> of(const ClientBlock<T>&) const override { return rows_view(vector_.data(), 1, size_); }
+
+   private:
+    std::size_t size_;
+    std::span<const T> vector_;
   };
-  // The vector of a client that sends.
-  struct Given {
-    std::span<const T> vector;
-    BatchView<T> room;      // where the feedback expects it
-    bool is_there = false;  // it was copied, or the operator has written there
+  // A message of this round that counts.
+  struct Entry {
+    RoundOrder order;  // of its wave
+    MessageBatch<T> batch;
   };
 
-  [[nodiscard]] RoundView<T> view() const { return {run_, order_, {}}; }
-  [[nodiscard]] ClientRound<T> client_round() { return {view(), *clients_, shared_}; }
-  [[nodiscard]] ClientBlock<T> block_of(std::size_t position);
-  [[nodiscard]] bool is_open() const;
+  [[nodiscard]] RoundView<T> view(const RoundOrder& order) const { return {run_, order, {}}; }
+  [[nodiscard]] ClientParts<T> parts() { return {run_, *method_.feedback, method_.exchange, *clients_, {shared_}, *runner_, pool_}; }
+  [[nodiscard]] bool is_open() const { return !entries_.empty(); }
   void open(double step_size);
-  [[nodiscard]] std::size_t place_of(std::uint32_t client);
-  void make_message(std::size_t position, std::span<const T> vector);
-  void send_channel(const ClientBlock<T>& block, std::size_t channel, Given& given);
-  void require_finite_message(const Entry& entry) const;
-  [[nodiscard]] std::vector<std::size_t> positions() const;  // of the messages that count, by client
+  void close(const RoundOrder& order, bool has_arrived);
+  [[nodiscard]] Message message_of(const Entry& entry) const;
   void require_cohort(std::size_t size) const;
-  void aggregate(std::span<const std::size_t> positions, std::span<const double> weights, std::span<double> estimate);
-  void acknowledge(std::size_t position);
+  void reduce(std::span<const double> weights, std::span<double> estimate);
 
   RunMethod<T> method_;
   FeedbackNeeds needs_;
   RunSettings run_;
   ThreadPool pool_{1};
-  Aggregator<T> aggregator_{pool_};
   SharedState<T> shared_;
   ServerState<T> server_;
+  Given given_;
+  const std::unique_ptr<AggregationRule> sum_;
   std::unique_ptr<ClientState<T>> clients_;
-  std::shared_ptr<PayloadPool<T>> pool_of_payloads_ = std::make_shared<PayloadPool<T>>();
-  Buffer<T> room_;    // [P] for a vector without a slot of its own
-  RoundOrder order_;  // of the open round; its cohort is in the order of arrival until the round closes
-  std::vector<Entry> entries_;
-  double work_ = 1;
+  std::unique_ptr<BlockRunner<T>> runner_;
+  std::unique_ptr<ClientProcess<T>> process_;
+  std::unique_ptr<Reducer<T>> reducer_;
+  RoundOrder order_;                        // of the open round, without its clients
+  std::map<std::uint32_t, Entry> entries_;  // by client
   std::mutex mutex_;
 };
 

@@ -78,8 +78,8 @@ Options options_of(const std::string& role, const std::string& kind, const Value
 
 template <class T>
 bool Sent<T>::Part::is_finite() const {
-  const Payload<T>& wire = payload.on_wire();
-  return codec::is_finite(wire, scope) && (&wire == &payload || codec::is_finite(payload, scope));
+  const Payload<T>& wire = payload->on_wire();
+  return codec::is_finite(wire, scope) && (&wire == payload.get() || codec::is_finite(*payload, scope));
 }
 
 template <class T>
@@ -99,7 +99,7 @@ std::uint64_t Sent<T>::bits() const {
 template <class T>
 std::uint64_t Sent<T>::elements() const {
   std::uint64_t sum = 0;
-  for (const Part& part : parts) sum += part.payload.elements();
+  for (const Part& part : parts) sum += part.payload->elements();
   return sum;
 }
 
@@ -113,7 +113,7 @@ std::vector<std::vector<std::byte>> Sent<T>::bytes() const {
 template <class T>
 void Sent<T>::write_vector(std::size_t part, std::span<T> out) const {
   std::ranges::fill(out, T(0));
-  if (!parts[part].payload.silent) write_dense(parts[part].payload, parts[part].scope, out.data());
+  if (!parts[part].payload->silent) write_dense(*parts[part].payload, parts[part].scope, out.data());
 }
 
 template <class T>
@@ -136,23 +136,21 @@ Sent<T> Operator<T>::compress(std::span<const T> x, const MessageKey& key, std::
   const std::lock_guard lock(mutex_);
   Conversation<T> conversation(*op_, scope_, random_key(key.seed), shared);
   conversation.open(key.round, steps_of(key));
-  Sent<T> sent(pool_);
+  Sent<T> sent;
   std::vector<T> estimate(num_phases() > 1 ? size() : 0);
   while (!conversation.is_over()) {
-    auto& phase = sent.add(message_scope(*op_, scope_, conversation.phase()), conversation.known_levels());
-    send_phase(conversation, x, key.client, memory, state, phase);
+    const auto& phase = sent.parts.emplace_back(send_phase(conversation, x, key.client, memory, state));
     if (num_phases() == 1) return sent;
     std::vector<T> mean(phase.scope.P);
-    write_dense(phase.payload, phase.scope, mean.data());
+    write_dense(*phase.payload, phase.scope, mean.data());
     conversation.receive(mean, estimate);
   }
   return sent;
 }
 
-// Makes the message of the conversation's phase. Throws Overflow if it is not finite.
 template <class T>
-void Operator<T>::send_phase(const Conversation<T>& conversation, std::span<const T> x, std::uint32_t client, std::span<T> memory,
-                             std::span<T> state, typename Sent<T>::Part& phase) {
+typename Sent<T>::Part Operator<T>::send_phase(const Conversation<T>& conversation, std::span<const T> x, std::uint32_t client,
+                                               std::span<T> memory, std::span<T> state) {
   Affine<T> input;
   StateWrite<T> write;
   if (!memory.empty()) {
@@ -162,10 +160,13 @@ void Operator<T>::send_phase(const Conversation<T>& conversation, std::span<cons
   input.add(T(1), rows_view(x.data(), 1, size()));
   const std::uint32_t clients[] = {client};
   const BatchView<T> own = rows_view(state.data(), 1, state.size());
-  Payload<T>* messages[] = {&phase.payload};
+  const std::shared_ptr<Payload<T>> payload = pool_->take();
+  Payload<T>* const messages[] = {payload.get()};
   conversation.send(Exec{.workspace = &workspace_},
                     {.clients = clients, .input = input, .state = write, .remembered = own, .remember = own}, messages);
-  if (!phase.is_finite()) throw Overflow("the message is not finite, because a norm, a sum or a narrower format overflows");
+  typename Sent<T>::Part part{payload, message_scope(*op_, scope_, conversation.phase()), conversation.known_levels()};
+  if (!part.is_finite()) throw Overflow(kNotFinite);
+  return part;
 }
 
 // Reads the message of the conversation's phase and makes entries of it.

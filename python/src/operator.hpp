@@ -29,6 +29,8 @@ struct MessageKey {
   double step_size = 1;  // of the round, for operators that follow it
 };
 
+inline constexpr const char* kNotFinite = "the message is not finite, because a norm, a sum or a narrower format overflows";
+
 // Reports a finite vector whose message is not finite.
 class Overflow : public Error {
  public:
@@ -37,9 +39,18 @@ class Overflow : public Error {
 
 // Payloads of messages that are gone. Their memory serves the next messages: fresh memory of this size would cost more than some operators.
 template <class T>
-class PayloadPool {
+class PayloadPool : public std::enable_shared_from_this<PayloadPool<T>> {
  public:
-  [[nodiscard]] Payload<T> take() {
+  // Returns a payload that comes back when nobody has it any more.
+  [[nodiscard]] std::shared_ptr<Payload<T>> take() {
+    return {new Payload<T>(taken()), [pool = this->shared_from_this()](Payload<T>* payload) {
+              pool->give(std::move(*payload));
+              delete payload;
+            }};
+  }
+
+ private:
+  [[nodiscard]] Payload<T> taken() {
     const std::lock_guard lock(mutex_);
     if (free_.empty()) return {};
     Payload<T> payload = std::move(free_.back());
@@ -51,7 +62,6 @@ class PayloadPool {
     if (free_.size() < kMost) free_.push_back(std::move(payload));
   }
 
- private:
   static constexpr std::size_t kMost = 2;
   std::mutex mutex_;
   std::vector<Payload<T>> free_;
@@ -61,27 +71,16 @@ class PayloadPool {
 template <class T>
 struct Sent {
   struct Part {
-    Payload<T> payload;
+    std::shared_ptr<const Payload<T>> payload;
     Scope scope;
     MessageLevels known;  // what the receiver knows without being told
 
-    [[nodiscard]] codec::Channel<T> channel() const { return {.payload = &payload.on_wire(), .scope = &scope, .levels = known}; }
+    [[nodiscard]] codec::Channel<T> channel() const { return {.payload = &payload->on_wire(), .scope = &scope, .levels = known}; }
     // Returns whether all numbers are finite, those on the wire and those that the receiver makes of them.
     [[nodiscard]] bool is_finite() const;
   };
   std::vector<Part> parts;
   bool are_channels = false;  // of one message; else each part is the message of a phase
-
-  explicit Sent(std::shared_ptr<PayloadPool<T>> pool) : pool_(std::move(pool)) {}
-  Sent(Sent&&) noexcept = default;
-  Sent(const Sent&) = delete;
-  Sent& operator=(const Sent&) = delete;
-  ~Sent() {
-    for (Part& part : parts) pool_->give(std::move(part.payload));
-  }
-
-  // Adds a part with memory of the pool.
-  Part& add(Scope scope, MessageLevels known) { return parts.emplace_back(Part{pool_->take(), std::move(scope), std::move(known)}); }
 
   [[nodiscard]] std::uint64_t bits() const;                         // exact length of all messages
   [[nodiscard]] std::uint64_t elements() const;                     // numbers that were sent
@@ -92,8 +91,6 @@ struct Sent {
  private:
   // Returns the channels of each message.
   [[nodiscard]] std::vector<std::vector<codec::Channel<T>>> messages() const;
-
-  std::shared_ptr<PayloadPool<T>> pool_;
 };
 
 // The caller's knowledge of a vector: nothing, or that it is finite, so that it need not be read once more.
@@ -143,8 +140,9 @@ class Operator {
   template <class>
   friend class Exchange;
 
-  void send_phase(const Conversation<T>& conversation, std::span<const T> x, std::uint32_t client, std::span<T> memory, std::span<T> state,
-                  typename Sent<T>::Part& phase);
+  // Makes the message of the conversation's phase. Throws Overflow if it is not finite.
+  [[nodiscard]] typename Sent<T>::Part send_phase(const Conversation<T>& conversation, std::span<const T> x, std::uint32_t client,
+                                                  std::span<T> memory, std::span<T> state);
   void read_phase(const Conversation<T>& conversation, std::span<const std::byte> bytes, std::uint32_t client, Payload<T>& message);
 
   std::unique_ptr<Compressor<T>> op_;

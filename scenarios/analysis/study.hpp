@@ -79,38 +79,45 @@ struct Panel {
   [[nodiscard]] FL_API std::string title(const std::string& level_key) const;
 };
 
+// A study of a store.
+struct StoredStudy {
+  std::string name{};
+  std::size_t num_runs = 0;
+};
+
+// The store from which the study was read.
+struct StudySource {
+  std::string file{};
+  std::vector<StoredStudy> studies{};  // includes this study; the first is the default
+};
+
+// The keys of the scenario that tell methods and levels apart.
+struct StudyAxes {
+  std::string method{}, level{};  // level is empty without a level axis
+};
+
+// The methods with which others are compared.
+struct StudyReferences {
+  std::size_t baseline = 0;          // index into methods
+  std::vector<bool> is_reference{};  // [methods] loses nothing: is shown beside the alternatives (baseline.hpp)
+};
+
+// The options of StudyOptions that affect end points and claims.
+struct StudyRules {
+  double window = kWindow;
+  bool claims_despite_refused = false;
+};
+
 struct Study {
-  struct Entry {
-    std::string name{};
-    std::size_t num_runs = 0;
-  };
-  // The store from which the study was read.
-  struct Source {
-    std::string file{};
-    std::vector<Entry> studies{};  // includes this study; the first is the default
-  };
-  struct Axes {
-    std::string method{}, level{};  // level is empty without a level axis
-  };
-  // The methods with which others are compared.
-  struct References {
-    std::size_t baseline = 0;          // index into methods
-    std::vector<bool> is_reference{};  // [methods] loses nothing: is shown beside the alternatives (baseline.hpp)
-  };
-  // The options of StudyOptions that affect end points and claims.
-  struct Rules {
-    double window = kWindow;
-    bool claims_despite_refused = false;
-  };
-  Source store{};
+  StudySource store{};
   std::string name{};                // name among the studies of the store (comparable.hpp)
   std::vector<std::string> names{};  // names of the scenarios
   std::vector<std::string> measures{};
   std::vector<MeasureColumn> columns{};  // [measures] their descriptions
-  Axes axes{};
+  StudyAxes axes{};
   std::vector<std::string> methods{};  // labels, in the order of their first runs
-  References references{};
-  Rules rules{};
+  StudyReferences references{};
+  StudyRules rules{};
   std::vector<Panel> panels{};
   std::vector<StudyCell> cells{};
   std::vector<StudyRun> runs{};       // in the order of the store

@@ -14,22 +14,14 @@
 #include "scenarios/data/catalog.hpp"
 #include "scenarios/experiment/calibration.hpp"
 #include "scenarios/experiment/client_side.hpp"
-#include "scenarios/experiment/contract_watch.hpp"
 #include "scenarios/experiment/device_need.hpp"
-#include "scenarios/experiment/evaluator.hpp"
 #include "scenarios/experiment/federated_problem.hpp"
-#include "scenarios/experiment/late_losses.hpp"
-#include "scenarios/experiment/model_average.hpp"
 #include "scenarios/experiment/model_file.hpp"
 #include "scenarios/experiment/record.hpp"
-#include "scenarios/experiment/run_clients.hpp"
-#include "scenarios/experiment/run_measures.hpp"
 #include "scenarios/experiment/run_method.hpp"
-#include "scenarios/experiment/server_side.hpp"
+#include "scenarios/experiment/run_parts.hpp"
 #include "scenarios/experiment/start.hpp"
 #include "scenarios/experiment/theory.hpp"
-#include "scenarios/file/measure_schedule.hpp"
-#include "scenarios/file/measure_set.hpp"
 #include "scenarios/file/sweep.hpp"
 #include "scenarios/results/run_record.hpp"
 #include "server/checkpoint.hpp"
@@ -132,49 +124,19 @@ class Experiment {
   [[nodiscard]] bool ends_here(RunResult& result);
   [[nodiscard]] PlayedRun<T> played_run();
 
-  // The measures, their schedule, and the objects that compute them.
-  struct Measuring {
-    Measuring(const Scenario& scenario, FederatedProblem<T>& problem, ThreadPool& pool, Device device)
-        : schedule(scenario, problem.model().traits().starts_at_random), set(scenario, schedule), evaluator(problem, pool, device) {}
-    MeasureSchedule schedule;
-    MeasureSet<T> set;
-    Evaluator<T> evaluator;
-    std::unique_ptr<RunMeasures<T>> run{};
-    std::optional<ContractWatch> watch{};  // set if messages are measured
-    std::optional<LateLosses<T>> late{};   // set if losses are measured at the end
-  };
-  // The memory that holds vectors, state and messages, and the reasons for sharing it between host and GPU.
-  struct Memory {
-    Device device = Device::cpu;
-    std::vector<std::string> host_needs{};
-  };
-  // Both sides of the run, and the replica of the shared state in this process, which both use.
-  struct Sides {
-    std::unique_ptr<SharedState<T>> shared;
-    std::unique_ptr<RunClients<T>> clients;
-    ClientSide<T>* simulated = nullptr;  // equals `clients` if they are simulated in this process
-    ServerSide<T> server;
-  };
-  // Facts about the path from x_0 to x*.
-  struct Path {
-    double f_star = kNotMeasured;
-    std::optional<ModelAverage> average;                                       // set if it is measured
-    double start_distance_sq = kNotMeasured, client_convexity = kNotMeasured;  // |x_0 - x*|^2, least mu_i; set with `average`
-  };
-
   const Cell& cell_;
   const Scenario& scenario_;
   FederatedProblem<T>& problem_;
   ThreadPool& pool_;
   MachineOptions machine_;
-  Measuring measuring_;
+  RunMeasuring<T> measuring_;
   RunMethod<T> method_;
   RunSettings run_;
-  Memory memory_;
+  RunMemory memory_;
   StepSize step_;
-  Sides sides_;
+  RunSides<T> sides_;
   Buffer<T> model_;  // x [P]
-  Path path_;
+  PathFacts path_;
 };
 
 extern template class Experiment<float>;

@@ -75,6 +75,35 @@ class FL_API ProblemCache {
   std::vector<std::pair<std::string, std::shared_ptr<GlobalFacts>>> facts_;  // newest last
 };
 
+// Where files of the scenario are looked for.
+struct ProblemPlaces {
+  std::filesystem::path folder;  // the scenario file's
+  DataCatalog catalog;
+};
+
+// The rows of a problem, by their use.
+struct ProblemRows {
+  Shard offered;  // rows available for the split
+  Shard train;    // rows that clients hold: all offered rows, unless a split file leaves some out
+  Shard test;
+  bool test_is_held_out = false;
+};
+
+// The division of rows among clients.
+struct ProblemSplit {
+  std::vector<Shard> shards;
+  std::uint64_t hash = 0, data_hash = 0;  // of the shards, and of the offered rows
+  std::string note;
+  mutable std::vector<std::uint64_t> row_hashes{};  // empty until first use
+};
+
+// Numbers that rules may name.
+struct RuleConstants {
+  std::map<std::string, double> names;
+  bool has_regulariser = false;           // whether the model's regulariser is resolved
+  std::vector<double> client_smoothness;  // [n], empty until first use
+};
+
 template <class T>
 class FederatedProblem {
  public:
@@ -168,44 +197,20 @@ class FederatedProblem {
   [[nodiscard]] std::span<const double> whole_weights() const;
   [[nodiscard]] std::string key_of(const OptimumSource& source) const;
 
-  // Where files of the scenario are looked for.
-  struct Places {
-    std::filesystem::path folder;  // the scenario file's
-    DataCatalog catalog;
-  };
-  struct Rows {
-    Shard offered;  // rows available for the split
-    Shard train;    // rows that clients hold: all offered rows, unless a split file leaves some out
-    Shard test;
-    bool test_is_held_out = false;
-  };
-  struct Split {
-    std::vector<Shard> shards;
-    std::uint64_t hash = 0, data_hash = 0;  // of the shards, and of the offered rows
-    std::string note;
-    mutable std::vector<std::uint64_t> row_hashes{};  // empty until first use
-  };
-  // Numbers that rules may name.
-  struct Constants {
-    std::map<std::string, double> names;
-    bool has_regulariser = false;           // whether the model's regulariser is resolved
-    std::vector<double> client_smoothness;  // [n], empty until first use
-  };
-
   ThreadPool& pool_;
-  Places places_;
+  ProblemPlaces places_;
   std::string model_kind_;
   std::unique_ptr<Model<T>> model_;
   std::shared_ptr<const LoadedData<T>> data_;
   std::optional<Dataset<T>> seen_;  // set if the partition shifts features
   std::shared_ptr<GlobalFacts> facts_;
   bool weighs_rows_ = true;
-  Rows rows_;
-  Split split_;
+  ProblemRows rows_;
+  ProblemSplit split_;
   mutable std::optional<ClientRows<T>> client_rows_;
   std::vector<double> weights_;
   LayerTable layers_;
-  Constants constants_;
+  RuleConstants constants_;
   std::shared_ptr<const TrainingFacts> apart_;  // null in a process that has the rows
 };
 

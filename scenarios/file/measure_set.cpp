@@ -149,7 +149,7 @@ void MeasureSet<T>::add_standard(const StandardMeasure& standard) {
   };
   if (!scenario_.evaluate.train_loss) leave_out("train_loss");
   if (!scenario_.evaluate.test_set) leave_out("test_set");
-  Entry entry{.name = named.part, .standard = &standard, .part = make_measure<T>(named)};
+  MeasureEntry<T> entry{.name = named.part, .standard = &standard, .part = make_measure<T>(named)};
   entry.cost = entry.part->cost();
   entry.columns = entry.part->columns();
   for (const MeasureColumn& column : entry.columns)
@@ -163,7 +163,7 @@ template <class T>
 void MeasureSet<T>::add_asked(const NamedPart& measure) {
   Problems problems;
   if (entries_.size() == kMostMeasures) throw ConfigError("a run takes no more measures");
-  Entry entry{.name = measure.part, .every = every_of(measure), .part = make_measure<T>(measure)};
+  MeasureEntry<T> entry{.name = measure.part, .every = every_of(measure), .part = make_measure<T>(measure)};
   entry.when = entry.part->when();
   entry.cost = entry.part->cost();
   entry.columns = entry.part->columns();
@@ -181,7 +181,7 @@ void MeasureSet<T>::add_asked(const NamedPart& measure) {
 template <class T>
 void MeasureSet<T>::check(const MeasureProblem<T>& problem, Problems& problems) const {
   const EvaluateOptions& evaluate = scenario_.evaluate;
-  for (const Entry& entry : entries_) {
+  for (const MeasureEntry<T>& entry : entries_) {
     const bool is_off = (entry.name == "average" && !evaluate.average) || (entry.name == "ranking" && evaluate.ranking_every == 0) ||
                         (entry.name == "client_accuracy" && evaluate.clients_every == 0);
     if (entry.standard != nullptr && is_off) continue;
@@ -198,10 +198,10 @@ void MeasureSet<T>::check(const MeasureProblem<T>& problem, Problems& problems) 
 
 // When a measure that every run has is due: what the key says that it follows.
 template <class T>
-auto MeasureSet<T>::due_of_standard(const StandardMeasure& standard) const -> Due {
+auto MeasureSet<T>::due_of_standard(const StandardMeasure& standard) const -> DueTimes {
   using Gradient = EvaluateOptions::Gradient;
   const EvaluateOptions& options = scenario_.evaluate;
-  Due due{.every = options.every};
+  DueTimes due{.every = options.every};
   if (standard.key.empty()) due.every = 1;
   if (standard.name == "messages") due.every = schedule_.messages_every();
   if (standard.name == "updates") due.every = options.updates_every;
@@ -218,8 +218,8 @@ auto MeasureSet<T>::due_of_standard(const StandardMeasure& standard) const -> Du
 }
 
 template <class T>
-auto MeasureSet<T>::due_of_asked(const Entry& entry) const -> Due {
-  Due due{.every = entry.every, .in_round_0 = entry.every > 0};
+auto MeasureSet<T>::due_of_asked(const MeasureEntry<T>& entry) const -> DueTimes {
+  DueTimes due{.every = entry.every, .in_round_0 = entry.every > 0};
   if (entry.every == 0) {
     switch (entry.when) {
       case MeasureTimes::each_round: due = {.every = 1, .in_round_0 = true}; break;
@@ -237,7 +237,7 @@ template <class T>
 DueMeasures MeasureSet<T>::due(std::uint32_t round) const {
   DueMeasures due;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    const Due& when = entries_[i].due;
+    const DueTimes& when = entries_[i].due;
     due[i] = round == 0
                  ? when.in_round_0
                  : schedule_.is_due(round, when.every) || (when.in_last_round && static_cast<std::int64_t>(round) == scenario_.rounds) ||
@@ -250,7 +250,7 @@ template <class T>
 DueMeasures MeasureSet<T>::due_at_end() const {
   DueMeasures due;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    const Entry& entry = entries_[i];
+    const MeasureEntry<T>& entry = entries_[i];
     due[i] =
         entry.standard == nullptr && entry.every == 0 && entry.when == MeasureTimes::end && !entry.cost.messages && !entry.cost.updates;
   }
@@ -263,7 +263,7 @@ DueMeasures MeasureSet<T>::due_with(bool evaluated, bool measured) const {
   const bool gradients = schedule_.wants_gradient() == EvaluateOptions::Gradient::every && schedule_.gradient_every() == options.every;
   DueMeasures due;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    const Entry& entry = entries_[i];
+    const MeasureEntry<T>& entry = entries_[i];
     const std::string& name = entry.name;
     if (entry.standard != nullptr)
       due[i] = name == "costs" || (measured && name == "messages") ||
@@ -284,7 +284,7 @@ auto MeasureSet<T>::rare() const -> std::vector<Rare> {
       schedule_.wants_gradient() == EvaluateOptions::Gradient::every && schedule_.gradient_every() != options.every;
   std::vector<Rare> rare;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    const Entry& entry = entries_[i];
+    const MeasureEntry<T>& entry = entries_[i];
     std::int64_t every = 0;
     if (entry.standard == nullptr && !entry.cost.messages && !entry.cost.updates) every = entry.every;
     if (entry.standard != nullptr && entry.name == "gradients" && gradient_is_rare) every = schedule_.gradient_every();
@@ -305,7 +305,7 @@ bool MeasureSet<T>::needs(const DueMeasures& due, bool MeasureCost::*what) const
 template <class T>
 bool MeasureSet<T>::ever_needs(bool MeasureCost::*what) const {
   const bool gradients = schedule_.wants_gradient() != EvaluateOptions::Gradient::never;
-  return std::ranges::any_of(entries_, [&](const Entry& entry) {
+  return std::ranges::any_of(entries_, [&](const MeasureEntry<T>& entry) {
     const bool is_off = (entry.name == "gradients" && !gradients) || (entry.name == "updates" && scenario_.evaluate.updates_every == 0);
     return entry.cost.*what && !(entry.standard != nullptr && is_off);
   });
@@ -327,12 +327,12 @@ DueMeasures MeasureSet<T>::without(std::string_view standard, DueMeasures due) c
 
 template <class T>
 void MeasureSet<T>::before_round(std::uint32_t round, std::span<const T> model) {
-  for (Entry& entry : entries_)
+  for (MeasureEntry<T>& entry : entries_)
     if (entry.standard == nullptr) entry.part->before_round(round, model);
 }
 
 template <class T>
-void MeasureSet<T>::put(const Entry& entry, RoundRow& row) const {
+void MeasureSet<T>::put(const MeasureEntry<T>& entry, RoundRow& row) const {
   for (std::size_t c = 0; c < entry.columns.size(); ++c) {
     const MeasureValue& value = values_[c];
     if (!value.is_set) continue;
@@ -358,7 +358,7 @@ void MeasureSet<T>::measure(const DueMeasures& due, const MeasureView<T>& view, 
   if (due.none()) return;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     if (!due[i]) continue;
-    Entry& entry = entries_[i];
+    MeasureEntry<T>& entry = entries_[i];
     values_.assign(entry.columns.size(), {});
     MeasureRow into(entry.name, entry.columns, values_);
     entry.part->measure(view, into);
@@ -368,7 +368,7 @@ void MeasureSet<T>::measure(const DueMeasures& due, const MeasureView<T>& view, 
 
 template <class T>
 void MeasureSet<T>::persist(Archive& archive) {
-  for (Entry& entry : entries_)
+  for (MeasureEntry<T>& entry : entries_)
     if (entry.standard == nullptr) entry.part->persist(archive);
 }
 

@@ -52,6 +52,29 @@ FL_API void check_measures(const std::vector<NamedPart>& measures, Problems& pro
 inline constexpr std::size_t kMostMeasures = 64;  // of a run
 using DueMeasures = std::bitset<kMostMeasures>;
 
+// The rounds in which a measure is due.
+struct DueTimes {
+  std::int64_t every = 0;      // rounds between two measurements, the last round is always measured; 0: no such rhythm
+  bool in_round_0 = false;     // before the first round
+  bool in_last_round = false;  // there alone
+};
+
+// A measure of the set.
+template <class T>
+struct MeasureEntry {
+  std::string name;
+  const StandardMeasure* standard = nullptr;  // null for one that the scenario asks for
+  std::int64_t every = 0;                     // of the scenario's table; 0 = as `when` says
+  MeasureTimes when = MeasureTimes::evaluations;
+  MeasureCost cost{};
+  bool stops = false;  // a condition of [stop] reads one of its columns: it is due with evaluate.every too
+  DueTimes due{};
+  std::size_t first = 0;  // into columns_, of one that the scenario asks for
+  std::vector<MeasureColumn> columns{};
+  std::vector<std::size_t> places{};  // [columns] into kRoundColumns, of a standard one
+  std::unique_ptr<Measure<T>> part{};
+};
+
 template <class T>
 class MeasureSet {
  public:
@@ -89,33 +112,15 @@ class MeasureSet {
   void persist(Archive& archive);
 
  private:
-  struct Due {
-    std::int64_t every = 0;      // rounds between two measurements, the last round is always measured; 0: no such rhythm
-    bool in_round_0 = false;     // before the first round
-    bool in_last_round = false;  // there alone
-  };
-  struct Entry {
-    std::string name;
-    const StandardMeasure* standard = nullptr;  // null for one that the scenario asks for
-    std::int64_t every = 0;                     // of the scenario's table; 0 = as `when` says
-    MeasureTimes when = MeasureTimes::evaluations;
-    MeasureCost cost{};
-    bool stops = false;  // a condition of [stop] reads one of its columns: it is due with evaluate.every too
-    Due due{};
-    std::size_t first = 0;  // into columns_, of one that the scenario asks for
-    std::vector<MeasureColumn> columns{};
-    std::vector<std::size_t> places{};  // [columns] into kRoundColumns, of a standard one
-    std::unique_ptr<Measure<T>> part{};
-  };
   void add_standard(const StandardMeasure& standard);
   void add_asked(const NamedPart& measure);
-  [[nodiscard]] Due due_of_standard(const StandardMeasure& standard) const;
-  [[nodiscard]] Due due_of_asked(const Entry& entry) const;
-  void put(const Entry& entry, RoundRow& row) const;
+  [[nodiscard]] DueTimes due_of_standard(const StandardMeasure& standard) const;
+  [[nodiscard]] DueTimes due_of_asked(const MeasureEntry<T>& entry) const;
+  void put(const MeasureEntry<T>& entry, RoundRow& row) const;
 
   const Scenario& scenario_;
   const MeasureSchedule& schedule_;
-  std::vector<Entry> entries_;
+  std::vector<MeasureEntry<T>> entries_;
   std::vector<MeasureColumn> columns_;
   std::vector<MeasureValue> values_;  // of the measure that is at work
 };

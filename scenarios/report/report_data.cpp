@@ -281,7 +281,7 @@ std::string report_data(const Study& study, const ReportOptions& options) {
                {"name", study.name},
                {"isReference", study.references.is_reference},
                {"shares", kShares}};
-  for (const Study::Entry& entry : study.store.studies) data["inStore"].push_back({entry.name, entry.num_runs});
+  for (const StoredStudy& entry : study.store.studies) data["inStore"].push_back({entry.name, entry.num_runs});
   for (std::size_t measure = 0; measure < study.measures.size(); ++measure)
     data["measures"].push_back(measure_data(study, measure, options, points));
   for (const StudyCell& cell : study.cells) data["cells"].push_back(cell_data(study, cell));

@@ -18,7 +18,7 @@ constexpr const char* kRun = "00112233445566aa";
 constexpr std::uint32_t kLast = 10;
 constexpr std::array<const char*, 4> kFiles = {".rounds", ".checkpoint", ".recent", "session"};
 
-net::PeerJournal::Options options(const std::filesystem::path& folder) {
+net::PeerJournalOptions options(const std::filesystem::path& folder) {
   return {.folder = folder, .run = kRun, .clients = "0-4", .long_bytes = 1 << 20, .long_seconds = 1e9};
 }
 
@@ -44,7 +44,7 @@ struct Written {
   explicit Written(const std::filesystem::path& folder) {
     net::StateFolder(folder, {}).keep_token("0123456789abcdef");
     {
-      net::PeerJournal::Options often = options(folder);
+      net::PeerJournalOptions often = options(folder);
       often.long_bytes = 1;
       net::PeerJournal journal(often);
       for (std::uint32_t round = 2; round <= kLast; round += 2) {
@@ -72,7 +72,7 @@ std::string with_changes(std::string bytes, std::span<const std::byte> changes) 
 
 // Every round that can be reached has the frames that were written for it.
 void check_journal(const net::PeerJournal& journal) {
-  for (const net::PeerJournal::Way& way : journal.ways_to(kLast)) {
+  for (const net::JournalWay& way : journal.ways_to(kLast)) {
     require(way.round <= kLast, "a round was reached that was never played");
     for (const std::size_t i : way.records) {
       const net::RoundRecord found = journal.read(i), written = record(found.round);

@@ -2,7 +2,8 @@
 """Functions, classes and files of the library and the programs stay small.
 
 A function has at most 50 lines from its opening brace to its closing one, lambdas in it included. A class has at most 15 data members
-of its own and declares at most 12 virtual functions, overrides included and destructors not. A file for the host has at most 450 lines.
+of its own, at most 20 with those of the types inside it, and declares at most 12 virtual functions, overrides included and destructors
+not. A file for the host has at most 450 lines.
 Tables may have more members: structs of a scenario's keys, whose names end in Options, and those of TABLES. Of branches of the preprocessor
 the first one counts, and macros do not.
 
@@ -15,7 +16,7 @@ import sys
 
 FOLDERS = ("fl_core", "clients", "server", "compressors", "scenarios", "net", "apps", "checks", "study", "status")
 HOST, DEVICE = {".cpp", ".hpp"}, {".cu", ".cuh"}
-LINES_OF_FUNCTION, LINES_OF_FILE, DATA_MEMBERS, VIRTUALS = 50, 450, 15, 12
+LINES_OF_FUNCTION, LINES_OF_FILE, DATA_MEMBERS, ALL_MEMBERS, VIRTUALS = 50, 450, 15, 20, 12
 TABLES = ("Scenario", "RunRecord", "RoundRow")  # keys of a scenario, and columns of the store
 
 LITERALS = re.compile(
@@ -85,7 +86,7 @@ def plain_head(head):
 class Scope:
     def __init__(self, kind, name, line):
         self.kind, self.name, self.line = kind, name, line
-        self.head, self.members, self.virtuals = [], 0, 0
+        self.head, self.members, self.nested, self.virtuals = [], 0, 0, 0
 
     def end_declaration(self, is_body):
         """Counts the declaration that the tokens read so far make up, then forgets them."""
@@ -186,7 +187,10 @@ def parts_of(text):
             if scope.kind == "function":
                 yield "function", scope.name, scope.line, (line - scope.line + 1,)
             if scope.kind == "class":
-                yield "class", scope.name, scope.line, (scope.members, scope.virtuals)
+                all_members = scope.members + scope.nested
+                if stack[-1].kind == "class":
+                    stack[-1].nested += all_members
+                yield "class", scope.name, scope.line, (scope.members, scope.virtuals, all_members)
             if scope.kind == "block" and not unbalanced(stack[-1].head) and "=" not in stack[-1].head and "return" not in stack[-1].head:
                 stack[-1].head = []
             elif scope.is_expression:
@@ -213,8 +217,11 @@ def problems_of(file, text):
         where = f"{file}:{line}: {kind} {name} has"
         if kind == "function" and numbers[0] > LINES_OF_FUNCTION:
             yield f"{where} {numbers[0]} lines, more than {LINES_OF_FUNCTION}"
-        if kind == "class" and numbers[0] > DATA_MEMBERS and not name.endswith("Options") and name not in TABLES:
+        is_table = name.endswith("Options") or name in TABLES
+        if kind == "class" and numbers[0] > DATA_MEMBERS and not is_table:
             yield f"{where} {numbers[0]} data members, more than {DATA_MEMBERS}"
+        if kind == "class" and numbers[2] > ALL_MEMBERS and not is_table:
+            yield f"{where} {numbers[2]} data members with those of the types in it, more than {ALL_MEMBERS}"
         if kind == "class" and numbers[1] > VIRTUALS:
             yield f"{where} {numbers[1]} virtual functions, more than {VIRTUALS}"
 
@@ -258,7 +265,7 @@ const auto lambda = [](int x) -> std::vector<int> {
 }
 """
 NUMBERS = [
-    ("function", "Sample", (3,)), ("function", "g", (1,)), ("class", "Inner", (2, 0)), ("class", "Sample", (4, 2)),
+    ("function", "Sample", (3,)), ("function", "g", (1,)), ("class", "Inner", (2, 0, 2)), ("class", "Sample", (4, 2, 6)),
     ("function", "first", (7,)), ("function", "lambda", (3,)),
 ]  # fmt: skip
 
@@ -269,7 +276,8 @@ def check_scanner():
     assert found == NUMBERS, found
     long = "void f() {\n" + "\n" * LINES_OF_FUNCTION + "}\n"
     wide = "class C {\n" + "int a;\n" * (DATA_MEMBERS + 1) + "virtual void f();\n" * (VIRTUALS + 1) + "};\n"
-    assert len(list(problems_of("long.cpp", long + wide + "\n" * LINES_OF_FILE))) == 4
+    deep = "class D {\nstruct Inner {\n" + "int a;\n" * 10 + "};\nclass Other {\n" + "int b;\n" * 10 + "};\nint c;\n};\n"
+    assert len(list(problems_of("long.cpp", long + wide + deep + "\n" * LINES_OF_FILE))) == 5
 
 
 def main():

@@ -19,7 +19,7 @@ constexpr std::uint64_t kScenarioRounds = 14;  // of test::text_of()
 struct Trouble {
   std::vector<std::uint64_t> server_stops_after{};  // rounds in which the server stops and goes on from its last checkpoint
   std::uint64_t peers_stop_every = 0;               // rounds of a peer after which another process takes its place; 0 = never
-  std::uint64_t long_bytes = net::PeerJournal::kLongBytes;
+  std::uint64_t long_bytes = net::kLongJournalBytes;
   std::uint64_t state_memory = 0;
   const ServerData* known = nullptr;  // of a server without training rows
 };

@@ -86,11 +86,11 @@ class DamagedPeerState : public testing::Test {
   }
   // Returns the two rounds that follow, as a peer that plays them is sent them.
   [[nodiscard]] std::vector<net::RoundRecord> later_rounds() const {
-    play(kLastRound, net::PeerJournal::kLongBytes);
+    play(kLastRound, net::kLongJournalBytes);
     copy("reading");
     const net::PeerJournal journal({.folder = folder_ / "reading", .run = to_hex(test::cell_of(text_).hash), .clients = kHosted});
     std::vector<net::RoundRecord> rounds;
-    const net::PeerJournal::Way way = journal.ways_to(kLastRound).front();
+    const net::JournalWay way = journal.ways_to(kLastRound).front();
     for (const std::size_t i : way.records)
       if (net::RoundRecord one = journal.read(i); one.round > kStopsAfter) rounds.push_back(std::move(one));
     return rounds;
@@ -116,7 +116,7 @@ TEST_F(DamagedPeerState, IsWholeOrNamed) {
   std::size_t whole = 0, behind = 0, refused = 0;
   const std::vector<net::RoundRecord> rounds = later_rounds();
   ASSERT_EQ(rounds.size(), 2U);
-  for (const std::uint64_t long_bytes : {std::uint64_t{1}, net::PeerJournal::kLongBytes}) {
+  for (const std::uint64_t long_bytes : {std::uint64_t{1}, net::kLongJournalBytes}) {
     play(kStopsAfter, long_bytes);
     copy("undamaged");
     std::string right;

@@ -15,8 +15,10 @@ namespace fl {
 namespace {
 
 namespace fs = std::filesystem;
+using net::JournalWay;
 using net::PeerJournal;
-using Snapshot = PeerJournal::Snapshot;
+using net::PeerJournalOptions;
+using Snapshot = net::JournalSnapshot;
 
 // A disk that is full after some bytes.
 class FullDisk final : public FileSystem {
@@ -36,7 +38,7 @@ class JournalTest : public testing::Test {
   JournalTest() : folder_(fs::path(testing::TempDir()) / ("journal-" + std::to_string(::getpid()))) { fs::remove_all(folder_); }
   ~JournalTest() override { fs::remove_all(folder_); }
 
-  PeerJournal::Options options(const std::string& clients = "0-4") {
+  PeerJournalOptions options(const std::string& clients = "0-4") {
     return {.folder = folder_, .run = kRun, .clients = clients, .system = &disk_, .long_bytes = 1 << 20, .long_seconds = 1e9};
   }
   static net::RoundRecord record(std::uint32_t round, std::uint32_t before) {
@@ -75,7 +77,7 @@ TEST_F(JournalTest, RecordsAreReadAsTheyWereWritten) {
   EXPECT_EQ(reached(journal, 100), 10u);
   EXPECT_EQ(reached(journal, 7), 6u);
   EXPECT_EQ(reached(journal, 1), 0u);
-  const PeerJournal::Way way = journal.ways_to(6).front();
+  const JournalWay way = journal.ways_to(6).front();
   ASSERT_EQ(way.records.size(), 3u);
   const net::RoundRecord found = journal.read(way.records[1]), written = record(4, 2);
   EXPECT_EQ(found.round, 4u);
@@ -175,7 +177,7 @@ TEST_F(JournalTest, AFullDiskIsAnErrorAndKeepsTheRoundsBefore) {
 }
 
 TEST_F(JournalTest, AFullDiskKeepsTheSnapshotBefore) {
-  PeerJournal::Options small = options();
+  PeerJournalOptions small = options();
   small.long_bytes = 1;
   PeerJournal journal(small);
   write_rounds(journal, 2, 4);
@@ -191,7 +193,7 @@ TEST_F(JournalTest, AFullDiskKeepsTheSnapshotBefore) {
 
 TEST_F(JournalTest, FilesOfOtherClientsOrRunsAreRefused) {
   { PeerJournal journal(options()); }
-  const auto error_of = [](const PeerJournal::Options& other) -> std::string {
+  const auto error_of = [](const PeerJournalOptions& other) -> std::string {
     try {
       PeerJournal journal(other);
     } catch (const StoreError& error) {
@@ -200,7 +202,7 @@ TEST_F(JournalTest, FilesOfOtherClientsOrRunsAreRefused) {
     return "";
   };
   EXPECT_NE(error_of(options("5-9")).find("it is of clients 0-4, and this peer hosts 5-9"), std::string::npos) << error_of(options("5-9"));
-  PeerJournal::Options other = options();
+  PeerJournalOptions other = options();
   other.run = "ffffffffffffffff";
   fs::copy_file(rounds_file(), folder_ / (other.run + ".rounds"));
   EXPECT_NE(error_of(other).find("it is of run " + kRun), std::string::npos) << error_of(other);
@@ -210,7 +212,7 @@ TEST_F(JournalTest, FilesOfOtherClientsOrRunsAreRefused) {
 }
 
 TEST_F(JournalTest, SnapshotsLeadToTheLastRoundAndToTheServersCheckpoint) {
-  PeerJournal::Options small = options();
+  PeerJournalOptions small = options();
   small.long_bytes = 3000;  // three records are longer
   PeerJournal journal(small);
   std::uint32_t saved = 0;
@@ -231,7 +233,7 @@ TEST_F(JournalTest, SnapshotsLeadToTheLastRoundAndToTheServersCheckpoint) {
 }
 
 TEST_F(JournalTest, ADamagedSnapshotIsLeftOut) {
-  PeerJournal::Options small = options();
+  PeerJournalOptions small = options();
   small.long_bytes = 1;
   {
     PeerJournal journal(small);
