@@ -3,7 +3,7 @@
 
 # A header of the interface is one of these, or one that such a header includes.
 set(FL_INTERFACE_ROOTS
-  include/fedbits/plugin.hpp
+  include/fedbits/plugin.hpp include/fedbits/operations.hpp
   # linear models
   clients/kernels/linear_model.hpp
   # roles without a page of their own

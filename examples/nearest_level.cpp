@@ -9,6 +9,7 @@
 // docs/how-to-add-a-compressor.md walks through this file.
 #include <span>
 
+#include "fedbits/operations.hpp"
 #include "fedbits/plugin.hpp"
 
 namespace fl {

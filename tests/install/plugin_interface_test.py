@@ -16,6 +16,7 @@ sys.path.insert(0, str(SOURCE / "scripts"))
 import plugin_interface
 
 HEADER = "fl_core/config/registry.hpp"
+MOST_HEADERS = 30  # that fedbits/plugin.hpp leads to
 faults = []
 
 
@@ -48,6 +49,12 @@ def test_comments():
     expect(plugin_interface.without_comments(text) == code, f"comments are taken out as {plugin_interface.without_comments(text)!r}")
 
 
+def test_size():
+    reached = plugin_interface.headers_of(SOURCE, ["include/fedbits/plugin.hpp"])
+    expect(len(reached) - 1 <= MOST_HEADERS, f"fedbits/plugin.hpp leads to {len(reached) - 1} headers, more than {MOST_HEADERS}: {', '.join(reached)}")
+    expect("compressors/compressor.hpp" in reached, "fedbits/plugin.hpp does not lead to the interface of compressors")
+
+
 def test_changes():
     with tree() as root:
         code, said = run(root)
@@ -67,6 +74,7 @@ def test_changes():
 
 
 test_comments()
+test_size()
 test_changes()
 for fault in faults:
     print(f"FAILED: {fault}", file=sys.stderr)

@@ -1,6 +1,7 @@
 // Keeps its contract in the first round, and sends nothing in later rounds.
 #include <limits>
 
+#include "fedbits/operations.hpp"
 #include "fedbits/plugin.hpp"
 
 namespace fl::FL_DEVICE_NS {

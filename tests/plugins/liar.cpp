@@ -1,6 +1,7 @@
 // Claims to be a contraction although it is not one, and throws for blocks of three clients.
 #include <stdexcept>
 
+#include "fedbits/operations.hpp"
 #include "fedbits/plugin.hpp"
 
 namespace fl::FL_DEVICE_NS {
