@@ -230,11 +230,26 @@ void BlockRunner<T>::train(const Exec& exec, const ClientRound<T>& round, const 
     Workspace::Frame frame(*exec.workspace);
     ClientBlock<T> there = block;
     for (BatchView<T>& vector : there.vectors) vector = reachable(exec, vector, frame);
+    there.start = start_of(round, block, nullptr);
     on_device_.training->run(exec, parts_.pool, round, there, std::span(now_->sent->refused).subspan(block.first, block.K));
     return;
   }
   if (is_plain()) return train_and_upload(exec, round, block);
   on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { train_on_cpu(host, round, part); });
+}
+
+template <class T>
+BatchView<const T> BlockRunner<T>::start_of(const ClientRound<T>& round, const ClientBlock<T>& block, T* room) const {
+  const std::size_t P = round.P();
+  if (round.run.offset_slot.empty()) return shared_view(round.reference.data(), block.K, P);
+  const BatchView<T> offset = block.stored(round.state, round.run.offset_slot);
+  const T factor = static_cast<T>(round.run.offset_factor);
+  for (std::uint32_t k = 0; k < block.K; ++k) {
+    const T* m = offset.row(k);
+    T* x = room + k * P;
+    for (std::size_t j = 0; j < P; ++j) x[j] = round.reference[j] - factor * m[j];
+  }
+  return {room, nullptr, block.K, P, P};
 }
 
 template <class T>
@@ -252,7 +267,10 @@ void BlockRunner<T>::train_and_upload(const Exec& exec, const ClientRound<T>& ro
 
 template <class T>
 void BlockRunner<T>::train_on_cpu(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
-  parts_.local_update.run(exec, round, *parts_.oracle, block);
+  Workspace::Frame frame(*exec.workspace);
+  ClientBlock<T> begun = block;
+  begun.start = start_of(round, block, round.run.offset_slot.empty() ? nullptr : frame.take<T>(block.K * round.P()));
+  parts_.local_update.run(exec, round, *parts_.oracle, begun);
   if (now_->sent->num_statistics > 0)
     for (const BatchView<T>& vector : block.vectors)
       for (std::uint32_t k = 0; k < block.K; ++k) clear_statistics(round.run.statistics, vector.row(k));

@@ -120,6 +120,8 @@ class BlockRunner final {
     return parts_.given != nullptr && plan_.host_walks.empty() && parts_.exchange.num_phases() == 1;
   }
   void take_given(const ClientBlock<T>& block);
+  // Returns the models at which the clients of a block begin: w, or their own ones, which are written to `room` [K,P].
+  [[nodiscard]] BatchView<const T> start_of(const ClientRound<T>& round, const ClientBlock<T>& block, T* room) const;
   // Runs the local updates of the block on the CPU.
   void train_on_cpu(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
   // Runs the local updates into rows on the host and copies these to the block's rows.

@@ -15,14 +15,9 @@
 
 namespace fl {
 
-// Returns the models at which a block's clients compute, [K,P]: the shared model that they received, or (in `room`, of K*P entries) their
-// own models w - offset_factor m_i.
+// Moves the statistics of the block's client k by one step of their layers, for a stochastic gradient g [P] at the client's start.
 template <class T>
-[[nodiscard]] FL_API BatchView<const T> own_models(const ClientRound<T>& round, const ClientBlock<T>& block, T* room);
-
-// Moves the statistics of the block's client k by one step of their layers, for a stochastic gradient g [P] at w [P].
-template <class T>
-FL_API void move_statistics(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const T* w, const T* g);
+FL_API void move_statistics(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const T* g);
 
 [[nodiscard]] FL_API const Schedule& constant_schedule();
 
@@ -36,7 +31,7 @@ struct StepSettings {
 
 // The features that a local update supports.
 struct LocalTraits {
-  bool computes_anywhere = false;  // heeds RunSettings::offset_slot (computes at own_models)
+  bool computes_anywhere = false;  // its theory allows each client a start of its own (RunSettings::offset_slot)
   bool can_normalise = false;      // heeds RunSettings::normalises: divides its vectors by its work and says so in ClientBlock::work
   bool needs_optimum = false;      // prepare() receives x*
 };
@@ -60,8 +55,9 @@ class FL_API LocalUpdate {
   [[nodiscard]] virtual std::string host_walks() const;
   // Prepares the client state once before the first round. x_star is null unless LocalTraits::needs_optimum.
   virtual void prepare(const Exec& exec, const GradientOracle<T>& oracle, ClientState<T>& state, const T* x_star) const;
-  // Fills block.vectors, and moves block.statistics to the client's running statistics after its work (StepwiseUpdate::descend and
-  // move_statistics() do both). The entries of statistics in the vectors do not matter: they are set to 0 before any other code reads them.
+  // Fills block.vectors from gradients at block.start and later, and moves block.statistics to the client's running statistics after its
+  // work (StepwiseUpdate::descend and move_statistics() do both). The entries of statistics in the vectors do not matter: they are set to 0
+  // before any other code reads them.
   virtual void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const = 0;
 };
 

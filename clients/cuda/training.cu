@@ -164,8 +164,8 @@ class Training final : public DeviceTraining<T> {
     Workspace::Frame frame(*exec.workspace);
     TrainingBlock there{&round, &block, &batches};
     std::vector<T> ordered(places_.rate.empty() ? 0 : round.P());
-    if (!places_.rate.empty()) put_in_order_of_layers<T>(form_.statistics, round.P(), round.reference.data(), ordered.data());
-    there.w = upload(exec, std::span<const T>(places_.rate.empty() ? round.reference.data() : ordered.data(), round.P()), frame);
+    if (!places_.rate.empty()) put_in_order_of_layers<T>(form_.statistics, round.P(), block.start.row(0), ordered.data());
+    there.w = upload(exec, std::span<const T>(places_.rate.empty() ? block.start.row(0) : ordered.data(), round.P()), frame);
     const T gamma = static_cast<T>(round.order.step_size);
     there.gamma = upload(exec, std::span<const T>(&gamma, 1), frame);
     there.place = upload(exec, std::span<const std::uint32_t>(batches.place), frame);

@@ -38,17 +38,18 @@ class StepwiseUpdate : public LocalUpdate<T> {
   [[nodiscard]] std::vector<Unit> units() const override { return {Unit::update}; }
 
  protected:
-  // Takes the steps y <- y - gamma d of the block's client k, from y = w. direction(g, y) turns the stochastic gradient g [P] (weight decay
-  // included) into d in place; methods that need the number of steps H use direction(g, y, H). Returns H. y and g [P] are scratch memory.
+  // Takes the steps y <- y - gamma d of the block's client k, from y = w, its start. direction(g, y) turns the stochastic gradient g [P]
+  // (weight decay included) into d in place; methods that need the number of steps H use direction(g, y, H). Returns H. y and g [P] are
+  // scratch memory.
   template <class Direction>
   std::uint32_t descend(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block,
-                        std::uint32_t k, const T* w, T* y, T* g, const Direction& direction) const {
+                        std::uint32_t k, T* y, T* g, const Direction& direction) const {
     const std::uint32_t client = block.clients[k];
     const std::size_t P = round.P();
     const T gamma = static_cast<T>(round.order.step_size), decay = static_cast<T>(options_.weight_decay);
     Workspace::Frame frame(*exec.workspace);
     LocalSteps<T> steps(frame, oracle, client, round.order.round, options_.work);
-    std::copy_n(w, P, y);
+    std::copy_n(block.start.row(k), P, y);
     if (!round.run.statistics.empty()) scatter_statistics<T>(round.run.statistics, block.statistics.row(k), y);
     for (std::uint32_t step = 0; step < steps.count(); ++step) {
       oracle.gradient_on(exec, y, client, {.round = round.order.round, .step = step}, steps.rows(step), g);

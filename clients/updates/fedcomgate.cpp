@@ -22,11 +22,11 @@ class FedComGateUpdate final : public StepwiseUpdate<T, LocalStepOptions> {
     Workspace::Frame frame(*exec.workspace);
     T *y = frame.take<T>(P), *g = frame.take<T>(P);
     const BatchView<T> trackers = block.stored(round.state, "tracker");
-    const T* w = round.reference.data();
     const T per_gamma = static_cast<T>(1 / round.order.step_size);
     for (std::uint32_t k = 0; k < block.K; ++k) {
+      const T* w = block.start.row(k);
       const T* t = trackers.row(k);
-      this->descend(exec, round, oracle, block, k, w, y, g, [&](T* gradient, const T*, std::uint32_t steps) {
+      this->descend(exec, round, oracle, block, k, y, g, [&](T* gradient, const T*, std::uint32_t steps) {
         const T per_step = T(1) / static_cast<T>(steps);
         for (std::size_t j = 0; j < P; ++j) gradient[j] -= t[j] * per_step;
       });

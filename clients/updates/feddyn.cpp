@@ -30,10 +30,10 @@ class FedDynUpdate final : public StepwiseUpdate<T, FedDynOptions> {
     Workspace::Frame frame(*exec.workspace);
     T *y = frame.take<T>(P), *g = frame.take<T>(P);
     const BatchView<T> moved = block.stored(round.state, "moved");
-    const T* w = round.reference.data();
     for (std::uint32_t k = 0; k < block.K; ++k) {
+      const T* w = block.start.row(k);
       const T* s_i = moved.row(k);  // h_i = alpha s_i
-      this->descend(exec, round, oracle, block, k, w, y, g, [&](T* gradient, const T* at) {
+      this->descend(exec, round, oracle, block, k, y, g, [&](T* gradient, const T* at) {
         for (std::size_t j = 0; j < P; ++j) gradient[j] += alpha * (at[j] - w[j] - s_i[j]);
       });
       T* update = block.vectors[0].row(k);

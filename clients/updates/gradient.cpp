@@ -47,11 +47,8 @@ class GradientUpdate final : public LocalUpdate<T> {
   }
 
   void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
-    Workspace::Frame frame(*exec.workspace);
-    T* room = round.run.offset_slot.empty() ? nullptr : frame.take<T>(block.K * round.P());
-    const BatchView<const T> start = own_models(round, block, room);
-    oracle.gradient(exec, start, block.clients, {.round = round.order.round}, block.vectors[0], nullptr);
-    for (std::uint32_t k = 0; k < block.K; ++k) move_statistics(round, block, k, start.row(k), block.vectors[0].row(k));
+    oracle.gradient(exec, block.start, block.clients, {.round = round.order.round}, block.vectors[0], nullptr);
+    for (std::uint32_t k = 0; k < block.K; ++k) move_statistics(round, block, k, block.vectors[0].row(k));
     if (!subtracts()) return;
     const BatchView<T> shift = block.stored(round.state, "gradient_at_optimum");
     for (std::uint32_t k = 0; k < block.K; ++k) {

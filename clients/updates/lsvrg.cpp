@@ -43,14 +43,15 @@ class LsvrgUpdate final : public LocalUpdate<T> {
     T* at_point = frame.take<T>(P);
     for (std::uint32_t k = 0; k < block.K; ++k) {
       const std::uint32_t client = block.clients[k];
+      const T* w = block.start.row(k);
       T *point = points.row(k), *reference = gradients.row(k), *g = block.vectors[0].row(k);
-      if (round.state.acknowledged(client) == 0) renew(exec, oracle, round, client, point, reference);
+      if (round.state.acknowledged(client) == 0) renew(exec, oracle, round, client, w, point, reference);
       const Sample sample{.round = round.order.round};
-      gradient_at(exec, oracle, round.reference.data(), client, sample, P, g);
-      move_statistics(round, block, k, round.reference.data(), g);
+      gradient_at(exec, oracle, w, client, sample, P, g);
+      move_statistics(round, block, k, g);
       gradient_at(exec, oracle, point, client, sample, P, at_point);
       for (std::size_t j = 0; j < P; ++j) g[j] = g[j] - at_point[j] + reference[j];
-      if (renews(oracle, round, client)) renew(exec, oracle, round, client, point, reference);
+      if (renews(oracle, round, client)) renew(exec, oracle, round, client, w, point, reference);
     }
   }
 
@@ -65,15 +66,15 @@ class LsvrgUpdate final : public LocalUpdate<T> {
   }
 
   // r_i <- w. A gradient that is not finite is not kept: the client's message is refused all the same.
-  static void renew(const Exec& exec, const GradientOracle<T>& oracle, const ClientRound<T>& round, std::uint32_t client, T* point,
-                    T* reference) {
+  static void renew(const Exec& exec, const GradientOracle<T>& oracle, const ClientRound<T>& round, std::uint32_t client, const T* w,
+                    T* point, T* reference) {
     Workspace::Frame frame(*exec.workspace);
     T* fresh = frame.take<T>(round.P());
-    gradient_at(exec, oracle, round.reference.data(), client, {.full = true}, round.P(), fresh);
+    gradient_at(exec, oracle, w, client, {.full = true}, round.P(), fresh);
     clear_statistics(round.run.statistics, fresh);
     if (!is_finite(fresh, round.P())) return;
     std::copy_n(fresh, round.P(), reference);
-    std::copy_n(round.reference.data(), round.P(), point);
+    std::copy_n(w, round.P(), point);
   }
   static void gradient_at(const Exec& exec, const GradientOracle<T>& oracle, const T* x, const std::uint32_t& client, const Sample& sample,
                           std::size_t P, T* out) {

@@ -32,10 +32,11 @@ class MimeLiteUpdate final : public StepwiseUpdate<T, MimeLiteOptions> {
     const T beta = static_cast<T>(this->options_.momentum), fresh = T(1) - beta;
     Workspace::Frame frame(*exec.workspace);
     T *y = frame.take<T>(P), *g = frame.take<T>(P);
-    const T *w = round.reference.data(), *m = round.shared.slot("momentum").data();
-    oracle.gradient(exec, shared_view(w, block.K, P), block.clients, {.full = true, .round = round.order.round}, block.vectors[1], nullptr);
+    const T* m = round.shared.slot("momentum").data();
+    oracle.gradient(exec, block.start, block.clients, {.full = true, .round = round.order.round}, block.vectors[1], nullptr);
     for (std::uint32_t k = 0; k < block.K; ++k) {
-      this->descend(exec, round, oracle, block, k, w, y, g, [&](T* gradient, const T*) {
+      const T* w = block.start.row(k);
+      this->descend(exec, round, oracle, block, k, y, g, [&](T* gradient, const T*) {
         for (std::size_t j = 0; j < P; ++j) gradient[j] = fresh * gradient[j] + beta * m[j];
       });
       T *model = block.vectors[0].row(k), *momentum = block.vectors[1].row(k);

@@ -34,13 +34,13 @@ class ScaffoldUpdate final : public StepwiseUpdate<T, ScaffoldOptions> {
     Workspace::Frame frame(*exec.workspace);
     T *y = frame.take<T>(P), *g = frame.take<T>(P);
     const BatchView<T> controls = block.stored(round.state, "control");
-    const T *w = round.reference.data(), *c = round.shared.slot("control_mean").data();
+    const T* c = round.shared.slot("control_mean").data();
     if (this->options_.control == ScaffoldOptions::Control::gradient)
-      oracle.gradient(exec, shared_view(w, block.K, P), block.clients, {.full = true, .round = round.order.round}, block.vectors[1],
-                      nullptr);
+      oracle.gradient(exec, block.start, block.clients, {.full = true, .round = round.order.round}, block.vectors[1], nullptr);
     for (std::uint32_t k = 0; k < block.K; ++k) {
+      const T* w = block.start.row(k);
       const T* c_i = controls.row(k);
-      const std::uint32_t steps = this->descend(exec, round, oracle, block, k, w, y, g, [&](T* gradient, const T*) {
+      const std::uint32_t steps = this->descend(exec, round, oracle, block, k, y, g, [&](T* gradient, const T*) {
         for (std::size_t j = 0; j < P; ++j) gradient[j] += c[j] - c_i[j];
       });
       T *model = block.vectors[0].row(k), *control = block.vectors[1].row(k);

@@ -34,12 +34,10 @@ class SgdUpdate final : public StepwiseUpdate<T, SgdOptions> {
     const std::size_t P = round.P();
     Workspace::Frame frame(*exec.workspace);
     T *y = frame.take<T>(P), *g = frame.take<T>(P), *v = this->options_.momentum > 0 ? frame.take<T>(P) : nullptr;
-    T* room = round.run.offset_slot.empty() ? nullptr : frame.take<T>(block.K * P);
-    const BatchView<const T> start = own_models(round, block, room);
     for (std::uint32_t k = 0; k < block.K; ++k) {
-      const T* w = start.row(k);
+      const T* w = block.start.row(k);
       if (v != nullptr) std::fill_n(v, P, T(0));
-      const std::uint32_t steps = this->descend(exec, round, oracle, block, k, w, y, g, [&](T* gradient, const T* at) {
+      const std::uint32_t steps = this->descend(exec, round, oracle, block, k, y, g, [&](T* gradient, const T* at) {
         pull_back(w, at, gradient, P);
         if (v != nullptr) gather_momentum(gradient, v, P);
       });

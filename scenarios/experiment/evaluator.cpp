@@ -173,7 +173,8 @@ void Evaluator<T>::compute_gradients(std::span<const T> x, std::uint32_t first, 
   RunSettings run;
   run.P = P;
   const RoundOrder order;
-  const ClientBlock<T> block{0, count, clients, {{gradients, nullptr, count, P, P}}, {}, work};
+  ClientBlock<T> block{0, count, clients, {{gradients, nullptr, count, P, P}}, {}, work};
+  block.start = shared_view(x.data(), count, P);
   on_device_->gradient->run(on_device_->exec, pool_, {run, order, x}, block, refused);
   const std::vector<T> nans(P, std::numeric_limits<T>::quiet_NaN());
   for (std::uint32_t k = 0; k < count; ++k)
