@@ -22,8 +22,8 @@ void Aggregator<T>::sum(std::span<const Payload<T>* const> messages, std::span<c
   const std::size_t L = sum.size();
   const auto pieces = static_cast<std::uint32_t>((L + kRange - 1) / kRange);
   pool_.parallel_for(pieces, [&](std::uint32_t piece, const Exec& exec) {
-    const std::size_t first = piece * kRange, last = std::min(L, first + kRange);
-    sum_range(messages, weights, scope, first, last, sum.data(), exec);
+    const std::size_t first = piece * kRange;
+    sum_range(messages, weights, scope, {first, std::min(L, first + kRange)}, sum, exec);
   });
 }
 
@@ -82,39 +82,18 @@ std::span<const Payload<T>* const> Aggregator<T>::on_host(std::span<const Payloa
   return here;
 }
 
-// Groups are joined like the carries of a binary counter: partial[level] holds a sum of 2^level groups.
+// The leaves are computed in `sum`.
 template <class T>
 void Aggregator<T>::sum_range(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope,
-                              std::size_t first, std::size_t last, double* sum, const Exec& exec) const {
-  const std::size_t count = last - first, groups = (messages.size() + kSumGroup - 1) / kSumGroup;
+                              SumRange range, std::span<double> sum, const Exec& exec) const {
   Workspace::Frame frame(*exec.workspace);
-  std::size_t levels = 1;
-  while ((std::size_t{1} << levels) <= groups) ++levels;
-  // accumulate() addresses coordinates from 0, so each level's buffer is shifted by `first`.
-  auto* partial = frame.take<double>(levels * count);
-  std::uint64_t full = 0;
-  for (std::size_t group = 0; group < groups; ++group) {
-    double* target = sum + first;
-    std::fill_n(target, count, 0.0);
-    const std::size_t from = group * kSumGroup, in_group = std::min(messages.size() - from, kSumGroup);
-    accumulate(messages.subspan(from, in_group), scope, weights.subspan(from, in_group), first, last, sum);
-    std::size_t level = 0;
-    for (; (full >> level & 1) != 0; ++level) {
-      const double* left = partial + level * count;
-      for (std::size_t j = 0; j < count; ++j) target[j] = left[j] + target[j];
-      full &= ~(std::uint64_t{1} << level);
-    }
-    std::copy_n(target, count, partial + level * count);
-    full |= std::uint64_t{1} << level;
+  const std::span<double> piece = sum.subspan(range.first, range.last - range.first);
+  SumTree tree(frame, num_leaves(messages.size()), piece.size());
+  for (std::size_t group = 0; group < num_leaves(messages.size()); ++group) {
+    leaf(group, messages, weights, scope, range, sum);
+    tree.join(group, piece);
   }
-  double* total = sum + first;
-  bool started = false;
-  for (std::size_t level = 0; level < levels; ++level) {
-    if ((full >> level & 1) == 0) continue;
-    const double* left = partial + level * count;
-    for (std::size_t j = 0; j < count; ++j) total[j] = started ? left[j] + total[j] : left[j];
-    started = true;
-  }
+  tree.total(piece);
 }
 
 template class Aggregator<float>;

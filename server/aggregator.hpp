@@ -1,6 +1,6 @@
 // Weighted sums of messages over the cohort, in a fixed order.
 //
-//   sum_j = sum_i weight_i c_ij, in double: clients in ascending cohort position inside groups of 64, the groups joined in a binary tree
+//   sum_j = sum_i weight_i c_ij, in double, in the tree of server/sum_tree.hpp
 // Threads split the coordinates, never the clients, so the number of threads does not affect the result. A silent or lost message counts
 // as zero. Messages in memory that a GPU reaches are summed on the GPU if they have a device form (device_aggregation.hpp); the bytes are
 // the same.
@@ -18,6 +18,7 @@
 #include "fl_core/message/payload.hpp"
 #include "server/aggregation_rule.hpp"
 #include "server/device_aggregation.hpp"
+#include "server/sum_tree.hpp"
 
 namespace fl {
 
@@ -36,8 +37,8 @@ class Aggregator {
                                    std::span<double> sum);
   [[nodiscard]] static std::span<const Payload<T>* const> on_host(std::span<const Payload<T>* const> messages,
                                                                   std::vector<Payload<T>>& copies, std::vector<const Payload<T>*>& here);
-  void sum_range(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope, std::size_t first,
-                 std::size_t last, double* sum, const Exec& exec) const;
+  void sum_range(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope, SumRange range,
+                 std::span<double> sum, const Exec& exec) const;
   ThreadPool& pool_;
   std::unique_ptr<DeviceAggregation<T>> device_;  // created for the first messages that a GPU reaches
 };

@@ -1,6 +1,6 @@
 // Weighted sums of messages on the GPU that holds them. The bytes equal Aggregator's sums on the CPU.
 //
-//   sum_j = sum_i weight_i c_ij, in double, in the order of server/aggregator.hpp; no atomics
+//   sum_j = sum_i weight_i c_ij, in double, in the order of server/sum_tree.hpp; no atomics
 // The following messages have a device form: values for all positions and for lists of positions, raw or as levels of every format, with
 // or without excluded tensors. The host sums all others: factors, messages with a second message attached (`rest`), messages with host
 // buffers (decoded ones, as with --materialise), and cohorts in which some clients send plain vectors and others segments. Codes need no
@@ -13,10 +13,9 @@
 
 #include "fl_core/message/layer_table.hpp"
 #include "fl_core/message/payload.hpp"
+#include "server/sum_tree.hpp"
 
 namespace fl {
-
-inline constexpr std::size_t kSumGroup = 64;  // clients summed one after another, on every device
 
 template <class T>
 class DeviceAggregation {
