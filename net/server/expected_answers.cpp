@@ -4,6 +4,18 @@
 
 namespace fl::net {
 
+std::optional<Expected> answer_in(const wire::Header& header) {
+  switch (header.kind_case()) {
+    case wire::Header::kUpdate:
+      return Expected{Expected::Kind::update, header.update().round(), header.update().phase(), header.update().client()};
+    case wire::Header::kNorms: return Expected{Expected::Kind::norms, header.norms().round(), 0, header.norms().client()};
+    case wire::Header::kPartialSums:
+      return Expected{Expected::Kind::sums, header.partial_sums().round(), header.partial_sums().order(), header.partial_sums().client()};
+    case wire::Header::kMemory: return Expected{Expected::Kind::memory, header.memory().round(), 0, header.memory().client()};
+    default: return std::nullopt;
+  }
+}
+
 void ExpectedAnswers::expect(std::vector<Expected> frames, std::span<const std::uint8_t> required, std::size_t enough) {
   enough_ = enough;
   asked_ = std::move(frames);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct Expected {
   std::uint32_t round = 0, phase = 0, client = 0;
   friend auto operator<=>(const Expected&, const Expected&) = default;
 };
+
+// Returns what a frame answers, or nothing for one that is no answer.
+[[nodiscard]] FL_API std::optional<Expected> answer_in(const wire::Header& header);
 
 // The frames that have arrived, in the order in which they are expected.
 struct Answers {

@@ -80,24 +80,11 @@ void HubCore::take(Peer& peer, Frame frame) {
     case wire::Header::kReady: return make_ready(peer, frame.header.ready());
     case wire::Header::kClosed: return take_closed(peer, frame.header.closed());
     case wire::Header::kHeartbeat: return;
-    case wire::Header::kUpdate: {
-      const wire::Update& update = frame.header.update();
-      return take_answer(peer, {Expected::Kind::update, update.round(), update.phase(), update.client()}, std::move(frame));
-    }
-    case wire::Header::kNorms: {
-      const wire::Norms& norms = frame.header.norms();
-      return take_answer(peer, {Expected::Kind::norms, norms.round(), 0, norms.client()}, std::move(frame));
-    }
-    case wire::Header::kPartialSums: {
-      const wire::PartialSums& sums = frame.header.partial_sums();
-      return take_answer(peer, {Expected::Kind::sums, sums.round(), sums.order(), sums.client()}, std::move(frame));
-    }
-    case wire::Header::kMemory: {
-      const wire::Memory& memory = frame.header.memory();
-      return take_answer(peer, {Expected::Kind::memory, memory.round(), 0, memory.client()}, std::move(frame));
-    }
-    default: throw ProtocolError("a frame that only a server sends");
+    default: break;
   }
+  const std::optional<Expected> answer = answer_in(frame.header);
+  if (!answer) throw ProtocolError("a frame that only a server sends");
+  take_answer(peer, *answer, std::move(frame));
 }
 
 void HubCore::greet(Peer& peer, const wire::Hello& hello) {

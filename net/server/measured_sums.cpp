@@ -63,15 +63,14 @@ std::vector<HostId> MeasuredSums<T>::find_hosts(const Order& order) {
   std::vector<std::uint32_t> clients(order.count);
   std::iota(clients.begin(), clients.end(), order.first);
   const auto begun = Clock::now();
-  for (;;) {
-    const std::uint64_t seen = hub_.num_changes();
-    std::vector<HostId> hosts = hub_.hosts_of(clients);
+  for (Attendance attendance = peers_.attendance();;) {
+    std::vector<HostId> hosts = peers_.hosts_of(clients);
     if (presence_.tolerates_absence() || std::ranges::find(hosts, kNobody) == hosts.end()) return hosts;
     if (Clock::now() - begun > std::chrono::duration<double>(presence_.patience_s)) {
       std::erase_if(clients, [&](std::uint32_t client) { return hosts[client - order.first] != kNobody; });
-      throw Error(hub_.why_left(clients, " before a measure", presence_.patience_s));
+      throw Error(text_of_loss(peers_, clients, " before a measure", presence_.patience_s));
     }
-    hub_.wait_for_change(seen, goes_on_);
+    attendance = peers_.wait_for_change(attendance.num_changes, goes_on_);
   }
 }
 
@@ -87,20 +86,20 @@ std::vector<std::uint32_t> MeasuredSums<T>::send(const Order& order) {
     asked.push_back(order.first + k);
     expected.push_back({Expected::Kind::sums, round_, last_order_, asked.back()});
   }
-  hub_.expect(std::move(expected));
+  peers_.expect(std::move(expected));
   const OutgoingFrame frame = frame_of(order);
   for (const HostId host : std::set<HostId>(hosts.begin(), hosts.end()))
-    if (host != kNobody) hub_.order(host, frame);
+    if (host != kNobody) peers_.send({.host = host, .moment = Moment::between, .round = round_, .frame = frame});
   return asked;
 }
 
 template <class T>
 std::vector<std::optional<Frame>> MeasuredSums<T>::ask(const Order& order) {
   const std::vector<std::uint32_t> asked = send(order);
-  PeerHub::Wait wait{.until = {}, .patience_s = presence_.patience_s, .tolerates_absence = presence_.tolerates_absence()};
+  Wait wait{.until = {}, .patience_s = presence_.patience_s, .tolerates_absence = presence_.tolerates_absence()};
   if (presence_.deadline_s > 0)
     wait.until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(presence_.deadline_s));
-  auto [frames, arrived] = hub_.collect(wait, goes_on_);
+  auto [frames, arrived] = peers_.collect(wait, goes_on_);
   std::vector<std::optional<Frame>> answers(order.count);
   for (std::size_t i = 0; i < asked.size(); ++i) {
     if (arrived[i] == 0) continue;
@@ -109,7 +108,7 @@ std::vector<std::optional<Frame>> MeasuredSums<T>::ask(const Order& order) {
     if (fault.empty())
       answers[asked[i] - order.first] = std::move(frames[i]);
     else
-      hub_.refuse(asked[i], round_, fault);
+      peers_.reject(asked[i], round_, fault, Penalty::counts);
   }
   leave_out_odd_ones(order, answers);
   is_complete_ = std::ranges::all_of(answers, [](const auto& answer) { return answer.has_value(); });
@@ -146,7 +145,7 @@ void MeasuredSums<T>::leave_out_odd_ones(const Order& order, std::vector<std::op
   if (odd.empty() || 2 * odd.size() >= answers.size() || test_rows_tell_of_divergence(order.model)) return;
   for (const std::size_t i : odd) {
     answers[i].reset();
-    hub_.leave_out(order.first + static_cast<std::uint32_t>(i), round_, "its sums are not finite, or too large");
+    peers_.reject(order.first + static_cast<std::uint32_t>(i), round_, "its sums are not finite, or too large", Penalty::none);
   }
 }
 

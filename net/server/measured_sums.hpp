@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "net/server/peer_hub.hpp"
+#include "net/server/peers.hpp"
 #include "net/server/traffic.hpp"
 #include "net/wire/measured_kind.hpp"
 #include "scenarios/experiment/run_clients.hpp"
@@ -19,11 +19,11 @@ namespace fl::net {
 template <class T>
 class MeasuredSums final : public ClientSums<T> {
  public:
-  // The hub and what the request names outlive it. While it waits it asks goes_on(), and throws Interrupted when that returns false.
+  // The peers and what the request names outlive it. While it waits it asks goes_on(), and throws Interrupted when that returns false.
   // `begin` offers the run to peers if nobody has, and returns the round that was played last.
-  MeasuredSums(PeerHub& hub, const ClientRequest<T>& request, const Presence& presence, std::function<bool()> goes_on,
+  MeasuredSums(Peers& peers, const ClientRequest<T>& request, const Presence& presence, std::function<bool()> goes_on,
                std::function<std::uint32_t()> begin, Traffic& traffic)
-      : hub_(hub),
+      : peers_(peers),
         presence_(presence),
         problem_(request.problem),
         run_(request.run),
@@ -58,7 +58,7 @@ class MeasuredSums final : public ClientSums<T> {
   void leave_out_odd_ones(const Order& order, std::vector<std::optional<Frame>>& answers);
   [[nodiscard]] bool test_rows_tell_of_divergence(std::span<const T> x);
 
-  PeerHub& hub_;
+  Peers& peers_;
   Presence presence_;
   const FederatedProblem<T>& problem_;
   const RunSettings& run_;

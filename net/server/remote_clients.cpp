@@ -5,12 +5,12 @@
 namespace fl::net {
 
 template <class T>
-RemoteClients<T>::RemoteClients(PeerHub& hub, const ClientRequest<T>& request, const Presence& presence,
+RemoteClients<T>::RemoteClients(Peers& peers, const ClientRequest<T>& request, const Presence& presence,
                                 const std::function<bool()>& goes_on, Traffic& traffic)
-    : hub_(hub),
-      cohort_(hub, request, presence, goes_on, traffic),
+    : peers_(peers),
+      cohort_(peers, request, presence, goes_on, traffic),
       sums_(
-          hub, request, presence, goes_on, [this] { return cohort_.begin(); }, traffic) {
+          peers, request, presence, goes_on, [this] { return cohort_.begin(); }, traffic) {
   if (presence.min_clients > request.run.num_clients)
     throw key_error("--min-clients", "is " + std::to_string(presence.min_clients) + ", and the run has " +
                                          std::to_string(request.run.num_clients) + " clients: state a smaller number");
@@ -20,21 +20,21 @@ RemoteClients<T>::RemoteClients(PeerHub& hub, const ClientRequest<T>& request, c
 
 template <class T>
 RemoteClients<T>::~RemoteClients() {
-  hub_.end_run();
+  peers_.end_run();
 }
 
 template class RemoteClients<float>;
 template class RemoteClients<double>;
 
-RemoteSource::RemoteSource(PeerHub& hub, std::function<bool()> goes_on, const Presence& presence)
-    : hub_(hub), goes_on_(std::move(goes_on)), presence_(presence) {}
+RemoteSource::RemoteSource(Peers& peers, std::function<bool()> goes_on, const Presence& presence)
+    : peers_(peers), goes_on_(std::move(goes_on)), presence_(presence) {}
 
 std::unique_ptr<RunClients<float>> RemoteSource::clients_of(const ClientRequest<float>& request) {
-  return std::make_unique<RemoteClients<float>>(hub_, request, presence_, goes_on_, traffic_);
+  return std::make_unique<RemoteClients<float>>(peers_, request, presence_, goes_on_, traffic_);
 }
 
 std::unique_ptr<RunClients<double>> RemoteSource::clients_of(const ClientRequest<double>& request) {
-  return std::make_unique<RemoteClients<double>>(hub_, request, presence_, goes_on_, traffic_);
+  return std::make_unique<RemoteClients<double>>(peers_, request, presence_, goes_on_, traffic_);
 }
 
 }  // namespace fl::net

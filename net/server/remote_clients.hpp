@@ -6,7 +6,7 @@
 #include <string>
 
 #include "net/server/measured_sums.hpp"
-#include "net/server/peer_hub.hpp"
+#include "net/server/peers.hpp"
 #include "net/server/remote_cohort.hpp"
 #include "net/server/traffic.hpp"
 #include "scenarios/experiment/run_clients.hpp"
@@ -16,8 +16,8 @@ namespace fl::net {
 template <class T>
 class RemoteClients final : public RunClients<T> {
  public:
-  // The hub must outlive this object. Throws ConfigError for measures that require simulated clients in this process.
-  RemoteClients(PeerHub& hub, const ClientRequest<T>& request, const Presence& presence, const std::function<bool()>& goes_on,
+  // The peers must outlive this object. Throws ConfigError for measures that require simulated clients in this process.
+  RemoteClients(Peers& peers, const ClientRequest<T>& request, const Presence& presence, const std::function<bool()>& goes_on,
                 Traffic& traffic);
   ~RemoteClients() override;
 
@@ -31,7 +31,7 @@ class RemoteClients final : public RunClients<T> {
   void require_nothing_after(std::uint64_t) const override {}
 
  private:
-  PeerHub& hub_;
+  Peers& peers_;
   RemoteCohort<T> cohort_;
   MeasuredSums<T> sums_;
 };
@@ -39,17 +39,17 @@ class RemoteClients final : public RunClients<T> {
 extern template class RemoteClients<float>;
 extern template class RemoteClients<double>;
 
-// Creates the clients behind a hub, for MachineOptions::source.
+// Creates the clients of peers, for MachineOptions::source.
 class FL_API RemoteSource final : public ClientSource {
  public:
-  RemoteSource(PeerHub& hub, std::function<bool()> goes_on, const Presence& presence = {});
+  RemoteSource(Peers& peers, std::function<bool()> goes_on, const Presence& presence = {});
   [[nodiscard]] double over_selection() const override { return presence_.over_select; }
   [[nodiscard]] std::unique_ptr<RunClients<float>> clients_of(const ClientRequest<float>& request) override;
   [[nodiscard]] std::unique_ptr<RunClients<double>> clients_of(const ClientRequest<double>& request) override;
   [[nodiscard]] const Traffic& traffic() const { return traffic_; }
 
  private:
-  PeerHub& hub_;
+  Peers& peers_;
   std::function<bool()> goes_on_;
   Presence presence_;
   Traffic traffic_;

@@ -37,9 +37,9 @@ std::shared_ptr<const Bytes> bytes_of(const std::string& text) {
 }  // namespace
 
 template <class T>
-RemoteCohort<T>::RemoteCohort(PeerHub& hub, const ClientRequest<T>& request, const Presence& presence, std::function<bool()> goes_on,
+RemoteCohort<T>::RemoteCohort(Peers& peers, const ClientRequest<T>& request, const Presence& presence, std::function<bool()> goes_on,
                               Traffic& traffic)
-    : hub_(hub),
+    : peers_(peers),
       request_(request),
       presence_(presence),
       goes_on_(std::move(goes_on)),
@@ -61,14 +61,14 @@ std::uint32_t RemoteCohort<T>::begin() {
 template <class T>
 void RemoteCohort<T>::begin_run() {
   const auto N = static_cast<std::uint32_t>(request_.run.num_clients);
-  hub_.begin_run({.run = request_.cell.hash,
-                  .split = request_.problem.split_hash(),
-                  .scenario = bytes_of(request_.cell.resolved_toml),
-                  .num_clients = N,
-                  .most_message_bytes = kMostDense * request_.run.P * sizeof(T) + kMostHeader,
-                  .row_hashes = request_.problem.row_hashes(),
-                  .closed_rounds = closed_,
-                  .kept_rounds = std::exchange(kept_, {})});
+  peers_.begin_run({.run = request_.cell.hash,
+                    .split = request_.problem.split_hash(),
+                    .scenario = bytes_of(request_.cell.resolved_toml),
+                    .num_clients = N,
+                    .most_message_bytes = kMostDense * request_.run.P * sizeof(T) + kMostHeader,
+                    .row_hashes = request_.problem.row_hashes(),
+                    .closed_rounds = closed_,
+                    .kept_rounds = std::exchange(kept_, {})});
   has_begun_ = true;
   const std::size_t wanted = presence_.min_clients == 0 ? N : std::min(presence_.min_clients, N);
   wait_for_peers(wanted);
@@ -81,12 +81,14 @@ void RemoteCohort<T>::wait_for_peers(std::size_t wanted) {
   const bool goes_on = !closed_.empty();
   const auto patience = std::chrono::duration<double>(presence_.patience_s);
   auto last_claimed = Clock::now();
-  for (std::uint64_t seen = hub_.num_changes(); hub_.num_hosted() < wanted; seen = hub_.num_changes()) {
-    const std::vector<std::uint32_t> unclaimed = goes_on ? hub_.unclaimed() : std::vector<std::uint32_t>();
+  for (Attendance now_here = peers_.attendance(); now_here.num_hosted < wanted;) {
+    std::vector<std::uint32_t> unclaimed;
+    for (const MissingClient& one : goes_on ? peers_.missing() : std::vector<MissingClient>())
+      if (!one.is_claimed) unclaimed.push_back(one.client);
     const auto now = Clock::now();
     if (unclaimed.size() <= request_.run.num_clients - wanted) last_claimed = now;
-    if (now - last_claimed > patience) throw Error(hub_.why_left(unclaimed, " before the run went on", presence_.patience_s));
-    hub_.wait_for_change(seen, goes_on_);
+    if (now - last_claimed > patience) throw Error(text_of_loss(peers_, unclaimed, " before the run went on", presence_.patience_s));
+    now_here = peers_.wait_for_change(now_here.num_changes, goes_on_);
   }
 }
 
@@ -111,17 +113,16 @@ std::vector<HostId> RemoteCohort<T>::gather(std::uint32_t round, std::span<const
   const auto patience = std::chrono::duration<double>(presence_.patience_s);
   const std::optional<Clock::time_point> until = open_.timer.end_of(0);
   const std::size_t least = std::max<std::size_t>(1, presence_.min_clients);
-  for (;;) {
-    const std::uint64_t seen = hub_.num_changes();
-    std::vector<HostId> hosts = hub_.hosts_of(cohort);
-    const std::size_t hosted = hub_.num_hosted();
+  for (Attendance attendance = peers_.attendance();;) {
+    std::vector<HostId> hosts = peers_.hosts_of(cohort);
+    const std::size_t hosted = attendance.num_hosted;
     const auto now = Clock::now();
     if (hosted > 0) last_hosted_ = now;
     const bool all_are_here = std::ranges::find(hosts, kNobody) == hosts.end();
     if (all_are_here || (presence_.tolerates_absence() && hosted >= least)) return hosts;
     if (until ? now - last_hosted_ > patience : now - begun > patience) throw Error(why_nobody(round, cohort, hosts));
     if (until && now >= *until) return hosts;
-    hub_.wait_for_change(seen, goes_on_);
+    attendance = peers_.wait_for_change(attendance.num_changes, goes_on_);
   }
 }
 
@@ -130,8 +131,11 @@ std::string RemoteCohort<T>::why_nobody(std::uint32_t round, std::span<const std
   std::vector<std::uint32_t> gone;
   for (std::size_t i = 0; i < cohort.size(); ++i)
     if (hosts[i] == kNobody) gone.push_back(cohort[i]);
-  if (presence_.tolerates_absence()) gone = hub_.missing();
-  return hub_.why_left(gone, " before round " + std::to_string(round), presence_.patience_s);
+  if (presence_.tolerates_absence()) {
+    gone.clear();
+    for (const MissingClient& one : peers_.missing()) gone.push_back(one.client);
+  }
+  return text_of_loss(peers_, gone, " before round " + std::to_string(round), presence_.patience_s);
 }
 
 // ---- the round
@@ -147,10 +151,10 @@ void RemoteCohort<T>::open_round(const RoundView<T>& round, const RoundOpening<T
   open_.is_absent.assign(open_.cohort.size(), 0);
   if (mirror_ != nullptr) mirror_->open(open_.round, open_.cohort, opening.replacement);
   find_hosts();
-  hub_.open_round(open_.round, open_.hosts);
   expect_phase(0);
   OpeningWriter<T> writer(round, opening, request_.shared, {before, open_.saved_round, last_heard_}, traffic_);
-  for (std::size_t h = 0; h < open_.hosts.size(); ++h) hub_.send(open_.hosts[h], writer.frame_for(open_.positions[h]));
+  for (std::size_t h = 0; h < open_.hosts.size(); ++h)
+    peers_.send({.host = open_.hosts[h], .moment = Moment::opening, .round = open_.round, .frame = writer.frame_for(open_.positions[h])});
 }
 
 template <class T>
@@ -178,12 +182,12 @@ void RemoteCohort<T>::expect_phase(int phase) {
   std::vector<std::uint8_t> required;
   for (std::size_t i = 0; i < frames.size(); ++i) required.push_back(open_.is_absent[i % open_.cohort.size()] != 0 ? 0 : 1);
   const bool chooses = phase == 0 && request_.cohort.enough > 0;
-  hub_.expect(std::move(frames), required, chooses ? request_.cohort.enough : kAllClients);
+  peers_.expect(std::move(frames), required, chooses ? request_.cohort.enough : kAllClients);
   open_.awaited_phase = phase;
 }
 
 template <class T>
-PeerHub::Wait RemoteCohort<T>::wait_until_stage(int stage) const {
+Wait RemoteCohort<T>::wait_until_stage(int stage) const {
   return {.until = open_.timer.end_of(stage), .patience_s = presence_.patience_s, .tolerates_absence = presence_.tolerates_absence()};
 }
 
@@ -195,7 +199,7 @@ void RemoteCohort<T>::skip_round(std::uint32_t round) {
 template <class T>
 MessageBatch<T> RemoteCohort<T>::exchange(const RoundView<T>& round, int phase) {
   if (open_.awaited_phase != phase) expect_phase(phase);
-  take_messages(round, hub_.collect(wait_until_stage(phase + 1), goes_on_), phase);
+  take_messages(round, peers_.collect(wait_until_stage(phase + 1), goes_on_), phase);
   return {.messages = received_.messages};
 }
 
@@ -240,7 +244,7 @@ void RemoteCohort<T>::take_norms(const RoundView<T>& round, int phase, std::vect
   for (std::size_t i = 0; i < norms.size(); ++i) {
     received_.norms.push_back(norms[i].measures);
     received_.operator_errors.push_back(norms[i].operator_error);
-    if (!why[i].empty()) hub_.leave_out(open_.cohort[i], open_.round, why[i]);
+    if (!why[i].empty()) peers_.reject(open_.cohort[i], open_.round, why[i], Penalty::none);
   }
 }
 
@@ -255,7 +259,7 @@ void RemoteCohort<T>::read_move(std::size_t first, std::size_t position) {
   const Frame& frame = received_.frames[first + position];
   traffic_.measured_bytes += frame.payload.size();
   if (const std::string why = net::read_statistics_move(frame, received_.moves[position]); !why.empty())
-    hub_.refuse(open_.cohort[position], open_.round, why);
+    peers_.reject(open_.cohort[position], open_.round, why, Penalty::counts);
 }
 
 template <class T>
@@ -288,7 +292,7 @@ template <class T>
 void RemoteCohort<T>::refuse(std::uint32_t position, const std::string& why) {
   move_to_refused(position);
   open_.is_out[position] = 1;
-  hub_.refuse(open_.cohort[position], open_.round, why);
+  peers_.reject(open_.cohort[position], open_.round, why, Penalty::counts);
 }
 
 template <class T>
@@ -320,7 +324,7 @@ void RemoteCohort<T>::learn_mean(std::size_t channel, int phase, std::span<const
   const auto bytes = dense_message(mean);
   traffic_.down_bytes += bytes->size() * open_.cohort.size();
   const OutgoingFrame frame = make_frame(header, {bytes});
-  for (const HostId host : open_.hosts) hub_.send(host, frame);
+  for (const HostId host : open_.hosts) peers_.send({.host = host, .round = open_.round, .frame = frame});
 }
 
 // ---- its end
@@ -331,22 +335,25 @@ void RemoteCohort<T>::close_round(const RoundView<T>&, std::span<const std::uint
   if (asks) {
     std::vector<std::uint8_t> required;
     for (const std::uint8_t is_absent : open_.is_absent) required.push_back(is_absent != 0 ? 0 : 1);
-    hub_.expect(each(AnswerKind::memory, open_.round, 0, open_.cohort), required);
+    peers_.expect(each(AnswerKind::memory, open_.round, 0, open_.cohort), required);
   }
   const auto slots =
       slot_bytes(request_.shared, request_.run.statistics, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast_at_close; });
   traffic_.down_bytes += slots->size() * open_.cohort.size();
-  hub_.close_round(open_.round, open_.cohort, open_.hosts);
   OutgoingFrame frame;
   for (std::size_t h = 0; h < open_.hosts.size(); ++h) {
     std::string marks;
-    for (const std::uint32_t position : open_.positions[h]) marks.push_back(static_cast<char>(delivered[position]));
+    std::vector<std::uint32_t> clients;
+    for (const std::uint32_t position : open_.positions[h]) {
+      marks.push_back(static_cast<char>(delivered[position]));
+      clients.push_back(open_.cohort[position]);
+    }
     wire::Header header;
     header.mutable_close()->set_round(open_.round);
     header.mutable_close()->set_delivered(marks);
     header.mutable_close()->set_wants_memory(asks);
     frame = h == 0 ? make_frame(header, {slots}) : make_frame(header, frame);
-    hub_.send(open_.hosts[h], frame);
+    peers_.send({.host = open_.hosts[h], .moment = Moment::closing, .round = open_.round, .clients = clients, .frame = frame});
   }
   open_.awaited_phase = kNoPhase;
   for (std::size_t i = 0; i < open_.cohort.size(); ++i)
@@ -358,7 +365,7 @@ void RemoteCohort<T>::close_round(const RoundView<T>&, std::span<const std::uint
 
 template <class T>
 void RemoteCohort<T>::collect_memories() {
-  const Answers answers = hub_.collect(wait_until_stage(num_stages() - 1), goes_on_);
+  const Answers answers = peers_.collect(wait_until_stage(num_stages() - 1), goes_on_);
   received_.memories.resize(answers.frames.size());
   this->lost_memories_.assign(answers.frames.size(), 1);
   for (std::size_t i = 0; i < answers.frames.size(); ++i) {
@@ -368,7 +375,7 @@ void RemoteCohort<T>::collect_memories() {
     if (const std::string why = read_memory(frame, received_.memories[i]); !why.empty()) {
       received_.memories[i].clear();
       traffic_.refused_bytes += frame.payload.size();
-      hub_.refuse(open_.cohort[i], open_.round, why);
+      peers_.reject(open_.cohort[i], open_.round, why, Penalty::counts);
       continue;
     }
     this->lost_memories_[i] = 0;

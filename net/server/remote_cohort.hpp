@@ -1,4 +1,4 @@
-// A CohortRunner over the network: it sends the round's calls to the peers of a hub as frames, and returns their answers as messages in the
+// A CohortRunner over the network: it sends the round's calls to peers as frames, and returns their answers as messages in the
 // order of the cohort, whatever the order of arrival.
 //
 // A client whose peer is not there when a round opens is not asked. One whose answer does not arrive in time is absent: its message is
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "net/server/error_mirror.hpp"
-#include "net/server/peer_hub.hpp"
+#include "net/server/peers.hpp"
 #include "net/server/reported_norms.hpp"
 #include "net/server/traffic.hpp"
 
@@ -19,10 +19,10 @@ namespace fl::net {
 template <class T>
 class RemoteCohort final : public CohortRunner<T> {
  public:
-  // The hub and what the request names outlive it. While it waits it asks goes_on(), and throws Interrupted when that returns false.
-  RemoteCohort(PeerHub& hub, const ClientRequest<T>& request, const Presence& presence, std::function<bool()> goes_on, Traffic& traffic);
+  // The peers and what the request names outlive it. While it waits it asks goes_on(), and throws Interrupted when that returns false.
+  RemoteCohort(Peers& peers, const ClientRequest<T>& request, const Presence& presence, std::function<bool()> goes_on, Traffic& traffic);
 
-  // Offers the run to the hub's peers when the first round begins, and waits until enough clients are hosted.
+  // Offers the run to the peers when the first round begins, and waits until enough clients are hosted.
   [[nodiscard]] std::vector<std::uint8_t> present(std::uint32_t round, std::span<const std::uint32_t> cohort) override;
   void open_round(const RoundView<T>& round, const RoundOpening<T>& opening) override;
   void skip_round(std::uint32_t round) override;
@@ -92,7 +92,7 @@ class RemoteCohort final : public CohortRunner<T> {
   [[nodiscard]] bool asks_for_moves(int phase) const;
   void read_move(std::size_t first, std::size_t position);
   [[nodiscard]] bool asks_for_memory() const { return rule_.replaces() || mirror_ != nullptr; }
-  [[nodiscard]] PeerHub::Wait wait_until_stage(int stage) const;
+  [[nodiscard]] Wait wait_until_stage(int stage) const;
   void expect_phase(int phase);
   void take_messages(const RoundView<T>& round, Answers answers, int phase);
   void move_to_refused(std::size_t position);
@@ -106,7 +106,7 @@ class RemoteCohort final : public CohortRunner<T> {
   void wait_for_acknowledgements();
   [[nodiscard]] std::string read_memory(const Frame& frame, std::vector<T>& memory) const;
 
-  PeerHub& hub_;
+  Peers& peers_;
   const ClientRequest<T> request_;
   Presence presence_;
   std::function<bool()> goes_on_;

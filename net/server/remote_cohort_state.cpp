@@ -1,6 +1,7 @@
 // The checkpoints of a cohort on peers: what the server keeps of them, and until when it waits for theirs.
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "net/server/kept_rounds.hpp"
 #include "net/server/remote_cohort.hpp"
@@ -14,12 +15,11 @@ void RemoteCohort<T>::wait_for_acknowledgements() {
   const bool also_away = !presence_.tolerates_absence();
   const double limit_s = presence_.deadline_s > 0 ? presence_.deadline_s : presence_.patience_s;
   const auto begun = Clock::now();
-  for (;;) {
-    const std::uint64_t seen = hub_.num_changes();
+  for (Attendance attendance = peers_.attendance();;) {
     const double waited_s = std::chrono::duration<double>(Clock::now() - begun).count();
     constexpr double kStopping = 2;  // seconds for a run that is asked to stop
-    if (hub_.all_acknowledged(also_away) || waited_s > (goes_on_() ? limit_s : std::min(limit_s, kStopping))) return;
-    hub_.wait_for_change(seen, [] { return true; });
+    if (peers_.all_acknowledged(also_away) || waited_s > (goes_on_() ? limit_s : std::min(limit_s, kStopping))) return;
+    attendance = peers_.wait_for_change(attendance.num_changes, [] { return true; });
   }
 }
 
@@ -28,8 +28,9 @@ template <class T>
 void RemoteCohort<T>::persist(Archive& archive) {
   if (!archive.is_reading() && has_begun_) {
     wait_for_acknowledgements();
-    closed_ = hub_.closed_rounds();
-    kept_ = hub_.kept_rounds();
+    ClosedRounds rounds = peers_.closed_rounds();
+    closed_ = std::move(rounds.last);
+    kept_ = std::move(rounds.kept);
   }
   closed_.resize(request_.run.num_clients, 0);
   archive.section("remote clients");

@@ -231,15 +231,12 @@ void Roster::open_round(Session& session, std::uint32_t round) {
   session.rounds.push_back({.round = round, .before = session.closed, .is_closed = false, .num_answers = 0, .frames = {}});
 }
 
-void Roster::close_round(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const HostId> hosts) {
+void Roster::close_round(std::uint32_t round, std::span<const std::uint32_t> clients, Session* session) {
   orders_.clear();
-  for (const std::uint32_t client : cohort) closed_[client] = round;
-  for (const HostId id : hosts) {
-    Session* session = find(id);
-    if (session == nullptr || session->rounds.empty() || session->rounds.back().round != round) continue;
-    session->rounds.back().is_closed = true;
-    session->closed = round;
-  }
+  for (const std::uint32_t client : clients) closed_[client] = round;
+  if (session == nullptr || session->rounds.empty() || session->rounds.back().round != round) return;
+  session->rounds.back().is_closed = true;
+  session->closed = round;
 }
 
 bool Roster::all_acknowledged(bool also_away) const {

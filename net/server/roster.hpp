@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "fl_core/config/device.hpp"
+#include "net/server/kept_rounds.hpp"
+#include "net/server/peers.hpp"
 #include "net/server/presence.hpp"
 #include "net/wire/client_ranges.hpp"
 #include "net/wire/frame.hpp"
@@ -24,8 +26,6 @@
 namespace fl::net {
 
 using PeerId = std::uint64_t;
-using HostId = std::uint64_t;  // of a session
-inline constexpr std::uint64_t kNobody = 0;
 inline constexpr std::uint64_t kMostRefusals = 16;
 // Rounds that a connected peer has not acknowledged. A peer with this number of them takes part in no further round.
 inline constexpr std::size_t kMostBehind = 4;
@@ -36,20 +36,6 @@ inline constexpr std::size_t kMostRivals = 16;
 class FL_API PlaceTaken : public ProtocolError {
  public:
   using ProtocolError::ProtocolError;
-};
-
-// A round with clients of a session: the frames that its peer was sent, until it acknowledges them.
-struct PlayedRound {
-  std::uint32_t round = 0, before = 0;  // `before`: the previous round with clients of the session; 0 = none
-  bool is_closed = false;
-  std::uint64_t num_answers = 0;  // that were accepted
-  std::vector<OutgoingFrame> frames;
-};
-
-// The closed rounds that the peer of these clients has not acknowledged, ascending.
-struct KeptRounds {
-  std::vector<ClientRange> clients;
-  std::vector<PlayedRound> rounds;
 };
 
 struct FL_API Session {
@@ -124,9 +110,10 @@ class FL_API Roster {
   // Returns those of them that no connected peer has asked for.
   [[nodiscard]] std::vector<std::uint32_t> unclaimed() const;
 
-  // Opens a round for a session, and closes the round of all of them.
+  // Opens a round for a session.
   static void open_round(Session& session, std::uint32_t round);
-  void close_round(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const HostId> hosts);
+  // Closes the round for these clients, and for the session that hosts them; null = it is gone.
+  void close_round(std::uint32_t round, std::span<const std::uint32_t> clients, Session* session);
   // Returns whether every connected peer, and with `also_away` every other one, has acknowledged all rounds that are closed.
   [[nodiscard]] bool all_acknowledged(bool also_away = false) const;
   [[nodiscard]] std::span<const std::uint32_t> closed_rounds() const { return closed_; }

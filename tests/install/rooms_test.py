@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Files of fl_core/, scenarios/, study/ and net/ include their own room and those above it in the table of the folder's README.
 
-Rooms of APART do not include each other either.
+Rooms of APART do not include each other either. The files of WITHOUT_SOCKETS reach no connection and no package for sockets, whatever
+headers lie between.
 
 usage: rooms_test.py SOURCE_FOLDER
 """
@@ -12,6 +13,9 @@ import sys
 
 SOURCES = {".cpp", ".hpp", ".cu", ".cuh"}
 APART = {("net", "server"): "peer"}  # a room of a folder, and a room above it that it does not include
+
+WITHOUT_SOCKETS = [f"net/server/{name}" for name in ("peers.hpp", "remote_cohort.hpp", "remote_clients.hpp", "measured_sums.hpp",
+                                                      "reported_norms.hpp", "error_mirror.hpp", "opening_writer.hpp")]
 
 
 def rooms_of(folder):
@@ -40,9 +44,27 @@ def problems_of(source, name):
     return problems
 
 
+def socket_problems_of(source):
+    """Returns the ways by which a file of WITHOUT_SOCKETS includes a connection or Asio."""
+    problems = []
+    for root in WITHOUT_SOCKETS:
+        ways = [[root]]
+        seen = {root}
+        while ways:
+            way = ways.pop()
+            for brackets, other in re.findall(r'^#include ([<"])([^>"]+)', (source / way[-1]).read_text(), re.MULTILINE):
+                if other.startswith(("boost/", "net/transport/", "net/server/peer_hub")):
+                    problems.append(" includes ".join([*way, other]))
+                elif brackets == '"' and other not in seen and (source / other).is_file():
+                    seen.add(other)
+                    ways.append([*way, other])
+    return problems
+
+
 def main():
     source = pathlib.Path(sys.argv[1])
     problems = [problem for name in ("fl_core", "scenarios", "study", "net") for problem in problems_of(source, name)]
+    problems += socket_problems_of(source)
     print("\n".join(problems) or "every file includes its own room and those above it")
     return 1 if problems else 0
 

@@ -129,7 +129,7 @@ TEST(Floods, APeerThatHasSaidHelloIsNotClosedForOthers) {
   ready.mutable_ready()->set_run(1);
   ready.mutable_ready()->set_split(1);
   peer.send(ready);
-  wait_until([&hub] { return hub.num_hosted() == 7; });
+  wait_until([&hub] { return hub.attendance().num_hosted == 7; });
 }
 
 // The peers of a run that come when the flood is there.

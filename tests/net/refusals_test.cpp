@@ -51,7 +51,7 @@ TEST(Refusals, AClientHasOneHost) {
   ready.mutable_ready()->set_run(1);
   ready.mutable_ready()->set_split(1);
   first.send(ready);
-  for (int i = 0; i < 1000 && hub.num_hosted() != 4; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int i = 0; i < 1000 && hub.attendance().num_hosted != 4; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   RawPeer second(hub.port());
   second.say_hello("3-4");
   EXPECT_THAT(second.read_goodbye(), HasSubstr("client 3 is hosted by another peer already"));
@@ -283,15 +283,18 @@ TEST(Refusals, APeerThatDoesNotReadIsDisconnected) {
   peer.say_hello("0");
   ASSERT_TRUE(peer.read()->header.has_assignment());
   peer.send(ready_with(0));
-  wait_for([&hub] { return hub.num_hosted() == 1; });
+  wait_for([&hub] { return hub.attendance().num_hosted == 1; });
   const std::vector<std::uint32_t> cohort{0};
   const std::vector<net::HostId> hosts = hub.hosts_of(cohort);
-  hub.open_round(1, hosts);
   const auto payload = std::make_shared<const net::Bytes>(1 << 20);
   net::wire::Header mean;
   mean.mutable_mean()->set_round(1);
-  for (int i = 0; i < 64; ++i) hub.send(hosts[0], net::make_frame(mean, {payload}));
-  EXPECT_EQ(hub.num_hosted(), 0U);
+  for (int i = 0; i < 64; ++i)
+    hub.send({.host = hosts[0],
+              .moment = i == 0 ? net::Moment::opening : net::Moment::within,
+              .round = 1,
+              .frame = net::make_frame(mean, {payload})});
+  EXPECT_EQ(hub.attendance().num_hosted, 0U);
   EXPECT_EQ(times_refused(hub.counts(), "it does not read"), 1U);
 }
 
@@ -303,7 +306,7 @@ TEST(Sessions, ATokenTakesTheClientsBackAndClosesTheOldConnection) {
   const std::string token = first.read()->header.assignment().token();
   EXPECT_EQ(token.size(), 16U);
   first.send(ready_with(0));
-  wait_for([&hub] { return hub.num_hosted() == 4; });
+  wait_for([&hub] { return hub.attendance().num_hosted == 4; });
 
   net::wire::Header hello = RawPeer::hello("0-2");
   hello.mutable_hello()->set_token(token);
@@ -317,9 +320,9 @@ TEST(Sessions, ATokenTakesTheClientsBackAndClosesTheOldConnection) {
   second.send(hello);
   EXPECT_EQ(second.read()->header.assignment().token(), token);
   EXPECT_FALSE(first.read().has_value());
-  EXPECT_EQ(hub.num_hosted(), 0U) << "before it is ready";
+  EXPECT_EQ(hub.attendance().num_hosted, 0U) << "before it is ready";
   second.send(ready_with(0));
-  wait_for([&hub] { return hub.num_hosted() == 4; });
+  wait_for([&hub] { return hub.attendance().num_hosted == 4; });
 
   hello.mutable_hello()->set_token(std::string(16, 'x'));
   RawPeer thief(hub.port());
@@ -334,25 +337,23 @@ std::string play_two_rounds(net::PeerHub& hub) {
   first.say_hello("0-3");
   const std::string token = first.read()->header.assignment().token();
   first.send(ready_with(0));
-  wait_for([&hub] { return hub.num_hosted() == 4; });
+  wait_for([&hub] { return hub.attendance().num_hosted == 4; });
   const std::vector<std::uint32_t> cohort{0, 1};
   const std::vector<net::HostId> hosts(1, hub.hosts_of(cohort)[0]);
   for (const std::uint32_t round : {5U, 8U}) {
-    hub.open_round(round, hosts);
     net::wire::Header open, close;
     open.mutable_open()->set_round(round);
     close.mutable_close()->set_round(round);
-    hub.send(hosts[0], net::make_frame(open));
-    hub.close_round(round, cohort, hosts);
-    hub.send(hosts[0], net::make_frame(close));
+    hub.send({.host = hosts[0], .moment = net::Moment::opening, .round = round, .frame = net::make_frame(open)});
+    hub.send({.host = hosts[0], .moment = net::Moment::closing, .round = round, .clients = cohort, .frame = net::make_frame(close)});
   }
   net::wire::Header closed;
   closed.mutable_closed()->set_round(5);
-  const std::uint64_t seen = hub.num_changes();
+  const std::uint64_t seen = hub.attendance().num_changes;
   first.send(closed);
-  wait_for([&] { return hub.num_changes() != seen; });
+  wait_for([&] { return hub.attendance().num_changes != seen; });
   first.kill();
-  wait_for([&hub] { return hub.num_hosted() == 0; });
+  wait_for([&hub] { return hub.attendance().num_hosted == 0; });
   return token;
 }
 
@@ -380,7 +381,7 @@ TEST(Sessions, APeerWithAnotherStateIsNotTakenBackAndOneWithTheLastRoundIsSentIt
   EXPECT_EQ(open->header.open().round(), 8U);
   EXPECT_TRUE(open->header.open().is_replay());
   EXPECT_EQ(close->header.close().round(), 8U);
-  EXPECT_EQ(hub.num_hosted(), 4U);
+  EXPECT_EQ(hub.attendance().num_hosted, 4U);
 }
 
 // The peer leaves after the run has counted on it for its first round, and before that round opens.
@@ -391,15 +392,14 @@ TEST(Sessions, APeerThatLeavesJustBeforeItsFirstRoundIsSentItLater) {
   first.say_hello("0-3");
   const std::string token = first.read()->header.assignment().token();
   first.send(ready_with(0));
-  wait_for([&hub] { return hub.num_hosted() == 4; });
+  wait_for([&hub] { return hub.attendance().num_hosted == 4; });
   const std::vector<net::HostId> hosts(1, hub.hosts_of(std::vector<std::uint32_t>{0, 1})[0]);
   first.kill();
-  wait_for([&hub] { return hub.num_hosted() == 0; });
+  wait_for([&hub] { return hub.attendance().num_hosted == 0; });
 
-  hub.open_round(1, hosts);
   net::wire::Header open;
   open.mutable_open()->set_round(1);
-  hub.send(hosts[0], net::make_frame(open));
+  hub.send({.host = hosts[0], .moment = net::Moment::opening, .round = 1, .frame = net::make_frame(open)});
   RawPeer back(hub.port());
   back.send(hello_with(token));
   ASSERT_EQ(back.read()->header.assignment().token(), token);
@@ -423,7 +423,7 @@ TEST(Sessions, AnAnswerToAnEarlierOfferOfTheSameRunCountsForNothing) {
   EXPECT_EQ(back.read()->header.assignment().closed_round(), 5U);
   back.send(ready_with(8));
   back.send(ready_with(5));
-  wait_for([&hub] { return hub.num_hosted() == 4; });
+  wait_for([&hub] { return hub.attendance().num_hosted == 4; });
   EXPECT_TRUE(hub.counts().refused.empty());
 }
 
