@@ -4,7 +4,6 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <utility>
 
 #include "fl_core/ops/norms.hpp"
@@ -144,32 +143,12 @@ std::string RemoteCohort<T>::why_nobody(std::uint32_t round, std::span<const std
 template <class T>
 void RemoteCohort<T>::open_round(const RoundView<T>& round, const RoundOpening<T>& opening) {
   const std::uint32_t before = open_.round;
-  open_.round = round.order.round;
-  open_.is_measured = round.order.measure;
-  open_.cohort = round.order.cohort;
-  open_.is_out.assign(open_.cohort.size(), 0);
-  open_.is_absent.assign(open_.cohort.size(), 0);
+  open_.open(round.order);
   if (mirror_ != nullptr) mirror_->open(open_.round, open_.cohort, opening.replacement);
-  find_hosts();
   expect_phase(0);
   OpeningWriter<T> writer(round, opening, request_.shared, {before, open_.saved_round, last_heard_}, traffic_);
   for (std::size_t h = 0; h < open_.hosts.size(); ++h)
     peers_.send({.host = open_.hosts[h], .moment = Moment::opening, .round = open_.round, .frame = writer.frame_for(open_.positions[h])});
-}
-
-template <class T>
-void RemoteCohort<T>::find_hosts() {
-  open_.hosts.clear();
-  open_.positions.clear();
-  std::map<HostId, std::size_t> known;
-  for (std::uint32_t i = 0; i < open_.cohort.size(); ++i) {
-    const auto [found, is_new] = known.try_emplace(open_.host_of[i], open_.hosts.size());
-    if (is_new) {
-      open_.hosts.push_back(open_.host_of[i]);
-      open_.positions.emplace_back();
-    }
-    open_.positions[found->second].push_back(i);
-  }
 }
 
 // Nobody waits for clients that are absent; what they send all the same is late.
@@ -355,7 +334,7 @@ void RemoteCohort<T>::close_round(const RoundView<T>&, std::span<const std::uint
     frame = h == 0 ? make_frame(header, {slots}) : make_frame(header, frame);
     peers_.send({.host = open_.hosts[h], .moment = Moment::closing, .round = open_.round, .clients = clients, .frame = frame});
   }
-  open_.awaited_phase = kNoPhase;
+  open_.awaited_phase = RemoteRound::kNoPhase;
   for (std::size_t i = 0; i < open_.cohort.size(); ++i)
     if (delivered[i] != 0) last_heard_[open_.cohort[i]] = open_.round;
   if (!asks) return;

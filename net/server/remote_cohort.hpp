@@ -11,6 +11,7 @@
 
 #include "net/server/error_mirror.hpp"
 #include "net/server/peers.hpp"
+#include "net/server/remote_round.hpp"
 #include "net/server/reported_norms.hpp"
 #include "net/server/traffic.hpp"
 
@@ -58,36 +59,10 @@ class RemoteCohort final : public CohortRunner<T> {
    private:
     RemoteCohort& cohort_;
   };
-  static constexpr int kNoPhase = -1;
-  // The round that is open, or was last.
-  struct Open {
-    std::uint32_t round = 0;        // 0 = none yet
-    std::uint32_t saved_round = 0;  // of the last checkpoint
-    bool is_measured = false;
-    int awaited_phase = kNoPhase;
-    RoundTimer timer;
-    std::vector<std::uint32_t> cohort;
-    std::vector<HostId> host_of;                        // [M] of each client
-    std::vector<std::uint8_t> is_out;                   // [M] 1 = the client's message does not count
-    std::vector<std::uint8_t> is_absent;                // [M] 1 = it did not arrive in time
-    std::vector<HostId> hosts;                          // of the cohort, each once
-    std::vector<std::vector<std::uint32_t>> positions;  // in the cohort, of each host's clients
-  };
-  // The answers of its clients, by position.
-  struct Received {
-    std::vector<Frame> frames;  // of the phase; behind them, those of norms and of moves
-    std::vector<ClientMessage<T>> messages;
-    std::vector<ClientMeasures> norms;
-    std::vector<OperatorError> operator_errors;
-    std::vector<std::vector<double>> moves;  // [M,S] of the statistics that stay with the clients
-    std::vector<std::vector<T>> memories;    // [M,P] after the round; empty = it did not arrive in time
-  };
-
   void begin_run();
   void wait_for_peers(std::size_t wanted);
   [[nodiscard]] std::vector<HostId> gather(std::uint32_t round, std::span<const std::uint32_t> cohort);
   [[nodiscard]] std::string why_nobody(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const HostId> hosts) const;
-  void find_hosts();
   [[nodiscard]] int num_stages() const { return 1 + request_.method.exchange.num_phases() + (asks_for_memory() ? 1 : 0); }
   [[nodiscard]] bool asks_for_moves(int phase) const;
   void read_move(std::size_t first, std::size_t position);
@@ -118,8 +93,8 @@ class RemoteCohort final : public CohortRunner<T> {
   std::vector<KeptRounds> kept_;           // from a checkpoint: rounds that their peers may not have
   bool has_begun_ = false;
   Clock::time_point last_hosted_{};  // when a client was hosted
-  Open open_;
-  Received received_;
+  RemoteRound open_;
+  CohortAnswers<T> received_;
   Probe probe_{*this};
 };
 
