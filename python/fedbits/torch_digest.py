@@ -1,15 +1,23 @@
 """Digests of modules and tensors of PyTorch."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import torch
-
-from fedbits.digest import Walk
 
 # What every module has: whether it trains, where hooks are kept by numbers of the process, and what is digested by itself.
 _OWN_OF_MODULES = frozenset(vars(torch.nn.Module()))
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")  # those that take part in a result
+
+
+class Walk(Protocol):
+    """The walk of fedbits.digest, as far as tensors and modules need it."""
+
+    def word(self, *words: Any) -> None: ...
+    def value(self, value: Any) -> None: ...
+    def named(self, name: str, value: Any) -> None: ...
+    def numbers(self, value: Any) -> None: ...
+    def refusal(self, value: Any) -> TypeError: ...
 
 
 def write(walk: Walk, value: Any) -> None:
