@@ -329,7 +329,7 @@ def short_answer(evidence, second):
     text = ("Sahu et al. (NeurIPS 2021) conjecture that absolute compressors are the better choice when clients differ; in tests of logistic regression on two "
             f"data sets, with a plan written before the runs, {verdict}. {capitalised(', while '.join(trends))}. The threshold and the grid were tuned, while k "
             "of Top-k and the code of 3LC were not, so a lead may come from tuning. Compare the two at equal bits in your own setting, both tuned "
-            "([figures, limits and commands](docs/conjecture.md)).")
+            "([figures, limits and commands](docs/conjecture-1.md)).")
     about = "Does the hard threshold lose against Top-k as clients differ more? Slopes by group"
     return paragraph(text) + "\n\n" + picture(f"slopes-hard-{budget.name}", about, "docs/conjecture")
 

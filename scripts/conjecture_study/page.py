@@ -1,4 +1,4 @@
-"""The page of the study: the figures in docs/conjecture/figures and the generated parts of docs/conjecture.md and docs/conjecture-tables.md, from
+"""The page of the study: the figures in docs/conjecture/figures and the generated parts of docs/conjecture-1.md and docs/conjecture-tables.md, from
 the exports alone.
 
 A part of the page lies between `<!-- begin NAME -->` and `<!-- end NAME -->`. Every number and every conclusion there is computed by the rules of

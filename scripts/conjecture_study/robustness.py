@@ -1,4 +1,4 @@
-"""The parts of docs/conjecture.md about robustness and networks: studies of their own, each with one block and one family of tests."""
+"""The parts of docs/conjecture-1.md about robustness and networks: studies of their own, each with one block and one family of tests."""
 import math
 import statistics
 

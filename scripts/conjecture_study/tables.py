@@ -3,7 +3,7 @@
 The primary tables of H1 to H3 and short ones stay where they are. In the place of a table that moves, the study's page has a link to it."""
 import re
 
-# The parts of docs/conjecture.md whose long tables move: what their headings begin with there, and the rows of the longest table that stays.
+# The parts of docs/conjecture-1.md whose long tables move: what their headings begin with there, and the rows of the longest table that stays.
 MOVED = {"mixed": ("Mixed model", 11), "secondary": ("Rounds and total error", 11), "curves": ("Whole curves", 11), "both": ("Bits up and down", 11),
          "second": ("Budget of 1%", 11), "robustness": ("", 0), "networks": ("", 11)}
 # What a table shows, by a title of one of its columns.

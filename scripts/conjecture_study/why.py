@@ -1,4 +1,4 @@
-"""Why, not only whether: the few numbers behind the descriptive figures of docs/conjecture.md, taken out of stores.
+"""Why, not only whether: the few numbers behind the descriptive figures of docs/conjecture-1.md, taken out of stores.
 
 The scenario files docs/conjecture/why-*.toml have the runs. What is kept of each store are small tables in docs/conjecture/results/why-*, which
 scripts/conjecture_study/why_figures.py draws."""

@@ -21,7 +21,7 @@ import conjecture
 from conjecture_study import answer, contrasts, descriptive, limits_page as limits, noise, page as study_page, results, robustness, rules, secondary, student
 from conjecture_study.answer import Agreement
 
-PAGE, TABLES, FIGURES, RESULTS = "docs/conjecture.md", "docs/conjecture-tables.md", "docs/conjecture/figures", "docs/conjecture/results"
+PAGE, TABLES, FIGURES, RESULTS = "docs/conjecture-1.md", "docs/conjecture-tables.md", "docs/conjecture/figures", "docs/conjecture/results"
 
 
 def made_in(folder, change=lambda results: None):
