@@ -118,7 +118,7 @@ def feedback_table(first):
 def tuned_alike(found):
     """Returns what the second study has so far, which tunes all operators alike."""
     core = found.core
-    opening = paragraph("The [second study](conjecture-2.md) tunes every operator with the same number of candidates, under EF14, on a9a, w8a and letter, and repeats the "
+    opening = paragraph("The [second study](conjecture.md) tunes every operator with the same number of candidates, under EF14, on a9a, w8a and letter, and repeats the "
                         "tuning five times.")
     return "\n\n".join(["## With all operators tuned alike", opening, core_text(found), *([core_table(core)] if len(core.part.runs) > 1 else []),
                         state_of_parts(found.second_parts)])
@@ -167,7 +167,7 @@ def core_table(core):
 
 def state_of_parts(parts):
     states = [f"`{name}` {len(part.runs)} of {part.planned}" for name, part in parts.items()]
-    return paragraph(f"Repetitions that have been exported: {', '.join(states)}. [The page of the study](conjecture-2.md) has what each part shows.")
+    return paragraph(f"Repetitions that have been exported: {', '.join(states)}. [The page of the study](conjecture.md) has what each part shows.")
 
 
 # ---- without tuning ----

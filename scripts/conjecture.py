@@ -12,8 +12,7 @@
                                                            descriptive-* have no tests
     python3 scripts/conjecture.py mixed                    fits the mixed models of the exported blocks into docs/conjecture/results/mixed-*.csv (needs R
                                                            with lmerTest)
-    python3 scripts/conjecture.py page                     docs/conjecture-1.md, its figures and the answer in README.md, from all
-                                                           exported blocks
+    python3 scripts/conjecture.py page                     docs/conjecture-1.md, its tables and figures, from all exported blocks
 
 Each block has a store, fedbits-out/conjecture/BLOCK unless --out says otherwise. Nothing runs if a file has changed."""
 import argparse
@@ -169,7 +168,7 @@ def page(root):
     """Writes the page and its figures."""
     others = {kind: [exported(root, name) for name in names]
               for kind, names in (("robustness", ROBUSTNESS), ("networks", NETWORKS), ("descriptive", DESCRIPTIVE))}
-    study_page.write(root / "docs" / "conjecture-1.md", root / "README.md", [exported(root, name) for name in BUDGETS],
+    study_page.write(root / "docs" / "conjecture-1.md", [exported(root, name) for name in BUDGETS],
                      [exported(root, name, "both") for name in BUDGETS], others)
 
 

@@ -8,7 +8,8 @@
     python3 scripts/fair_study.py run FEDBITS BLOCK ...     plays a block, or continues it; further arguments are those of fedbits
     python3 scripts/fair_study.py export FEDBITS BLOCK      writes the block's tables, compressed, into docs/conjecture/fair/results
     python3 scripts/fair_study.py next FEDBITS SECONDS ...  plays and exports blocks in their order until the time is up
-    python3 scripts/fair_study.py page                      docs/conjecture-2.md and its figures, from the exported blocks
+    python3 scripts/fair_study.py page                      docs/conjecture.md, its figures and the answer in README.md, from
+                                                            the exported blocks
 
 A block is one scenario file on one of its sets of seeds. It has a store, fedbits-out/fair/BLOCK unless --out says otherwise. Nothing runs if a file
 has changed."""
@@ -31,7 +32,7 @@ import fair_study_page
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = pathlib.Path("docs") / "conjecture" / "fair"
 PLAN = pathlib.Path("docs") / "conjecture-plan-2.md"
-PAGE = pathlib.Path("docs") / "conjecture-2.md"
+PAGE = pathlib.Path("docs") / "conjecture.md"
 STORES = pathlib.Path("fedbits-out") / "fair"
 FIRST_SEED = 11  # of the first repetition; the others follow in steps of ten
 # What is repeated and how often, in the order in which it runs, and what runs once and before it.

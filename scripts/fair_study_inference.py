@@ -119,6 +119,12 @@ def family(log, statistic, pairs=PAIRS):
     return [Verdict(*one, p) for one, p in zip(found, adjusted)]
 
 
+def by_own_variance(verdicts):
+    """Returns the same verdicts with each group's own variance in place of the pooled one, adjusted together again."""
+    adjusted = holm_adjusted([one.own.p for one in verdicts])
+    return [Verdict(one.pair, one.group, one.own, one.own, p) for one, p in zip(verdicts, adjusted)]
+
+
 def predicted_sign(value):
     """Returns the sign of a forecast, 0 for one that predicts nothing."""
     return 0 if abs(value) <= CLEAR else int(math.copysign(1, value))

@@ -1,4 +1,4 @@
-"""The page of the second study, docs/conjecture.md: its generated parts and figures, from the exported tables alone.
+"""The page of the second study, docs/conjecture.md: its generated parts and figures, and the answer in README.md, from the exported tables alone.
 
 Every number and every conclusion in them is computed by the rules of docs/conjecture-plan-2.md. The text outside of the marks is written by hand and
 has no result in it. Needs nothing but Python."""
@@ -9,10 +9,10 @@ import fair_study_inference as inference
 from conjecture_study import figures
 from conjecture_study.answer import number_of, paragraph, picture
 from conjecture_study.page import filled
-from conjecture_study.results import markdown
+from fair_study_answer import answer, short_answer, state_text
 from fair_study_parts import images_part, knobs_part, ran_part, sign_part, silent_text, simple_contrasts, target_part
-from fair_study_tables import (PROBLEMS, VERDICTS, WORDS, ahead_counts, ahead_table, ahead_text, capital, conclusion, contrast_table, counted, counts_in_order,
-                               estimate_cells, forecasts_in, group_cells, hits_text, in_order, of_pair, part_of, short_runs, table_of)
+from fair_study_tables import (PROBLEMS, VERDICTS, WORDS, ahead_table, ahead_text, capital, contrast_table, counted, estimate_cells, forecasts_in, group_cells,
+                               hits_text, in_order, of_pair, part_of, short_runs, table_of)
 from svg_charts import forest_chart
 
 SHORT = {("hard", "top-k"): "hard", ("rounding", "three-lc"): "rounding"}
@@ -45,35 +45,6 @@ class Budget:
         """Returns the contrasts of a pair without the groups in which a run of the pair ended below the budget."""
         short = {(operator, group) for operator, group, _ in short_runs(self.part)[0]}
         return [one for one in of_pair(self.contrasts, pair) if not any((operator, one.group) in short for operator in pair)]
-
-
-def answer(budgets):
-    """Returns the answer: four sentences, and the counts behind them."""
-    first = budgets[0]
-    if not first.has_results:
-        return "The study has not run yet."
-    sentences = []
-    for pair in WORDS:
-        of = of_pair(first.contrasts, pair)
-        opening = "With both sides tuned, at equal uplink bits under EF14, " if not sentences else "For "
-        words = f"for {WORDS[pair]} " if not sentences else f"{WORDS[pair]} "
-        sentences.append(f"{opening}{words}{conclusion(of)}: from the most similar clients to the most different ones the contrast is {counted(of)}.")
-    ahead = [f"{WORDS[pair].split(' against')[0]} is {ahead_text(of_pair(first.ahead[inference.DIFFERENT], pair))}" for pair in WORDS]
-    sentences.append(f"Where clients differ most, {', and '.join(ahead)}.")
-    sentences.append(f"A formula that predicted the sign of each contrast before the runs has {hits_text(first.contrasts, first.predicted)}.")
-    rows = []
-    for budget in budgets:
-        for pair in WORDS if budget.has_results else ():
-            of, slopes = of_pair(budget.contrasts, pair), of_pair(budget.slopes, pair)
-            found = inference.hits(of, budget.predicted)
-            ahead = [ahead_counts(of_pair(budget.ahead[level], pair)).values() for level in (inference.ALIKE, inference.DIFFERENT)]
-            rows.append([f"{budget.name}%", " : ".join(pair), *map(with_slashes, [counts_in_order(of), counts_in_order(slopes), *ahead, found.values()])])
-    header = ["budget", "pair", "contrasts: for / against / open", "slopes", "at 100%: better / worse / alike / open", "at 0%", "predictions: hit / miss / open"]
-    return "\n\n".join([paragraph(first.part.state() + " ".join(sentences)), markdown(header, rows)])
-
-
-def with_slashes(values):
-    return " / ".join(map(str, values))
 
 
 def contrasts_part(budget):
@@ -173,7 +144,7 @@ def grids_of(path):
 
 
 def write(root, page, folder, repetitions):
-    """Fills the generated parts of the page and draws its figures. `repetitions` has the planned number of repetitions of every part."""
+    """Fills the generated parts of the page and of README.md, and draws the figures. `repetitions` has the planned number of repetitions of every part."""
     parts = parts_of(folder, repetitions)
     forecasts = forecasts_in(folder)
     budgets = [Budget(parts[name], forecasts) for name in ("core-5", "core-2")]
@@ -182,7 +153,7 @@ def write(root, page, folder, repetitions):
             draw(budget, page.parent / "conjecture" / "fair" / "figures")
     pairs = tuple(WORDS)
     grids = grids_of(root / "docs" / "conjecture" / "fair" / "core-5.toml")
-    texts = {"answer": answer(budgets), "ran": ran_part(parts.values()), "knobs": knobs_part(budgets[0].part, grids),
+    texts = {"answer": answer(budgets), "state": state_text(parts.values()), "ran": ran_part(parts.values()), "knobs": knobs_part(budgets[0].part, grids),
              "sign": sign_part(parts["sign-5"], parts["core-5"]), "images": images_part(parts["images"])}
     for budget in budgets:
         texts |= {f"contrasts-{budget.name}": contrasts_part(budget), f"slopes-{budget.name}": slopes_part(budget), f"ahead-{budget.name}": ahead_part(budget)}
@@ -190,3 +161,5 @@ def write(root, page, folder, repetitions):
     texts |= {"both": simple_contrasts(parts["both-5"], pairs, "both"), "feedbacks": "\n\n".join(filter(None, feedbacks)),
               "decay": simple_contrasts(parts["decay-5"], pairs[:1]), "target": target_part(parts["target"])}
     page.write_text(filled(page.read_text(), texts))
+    readme = root / "README.md"
+    readme.write_text(filled(readme.read_text(), {"answer": short_answer(budgets[0], "docs/conjecture/fair")}))

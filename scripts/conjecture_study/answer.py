@@ -1,4 +1,4 @@
-"""What the page and the README of the study say in sentences: the conclusions, what they mean in practice, and three rules of thumb. Every number
+"""What the page of the study says in sentences: the conclusions, what they mean in practice, and three rules of thumb. Every number
 and every turn of a sentence is computed from the lines of a study by the rules of docs/conjecture-plan.md."""
 import math
 import textwrap
@@ -282,60 +282,6 @@ def answer(evidence, second=None, robustness="", networks=()):
     plan = paragraph("The plan counts slopes, all feedbacks together, by the seeds alone:")
     leading = [of_contrasts(evidence, second is not None), plan] if evidence.contrasts else []
     return "\n\n".join(filter(None, [short, paragraph(state_text(budget)), *leading, "\n".join(filter(None, [*said, networks_text(networks)]))]))
-
-
-VERDICTS = {"open": "no conclusion can be drawn yet, because a part has not run", "holds": "absolute compressors gained ground as clients differ more",
-            "fails": "absolute compressors lost ground as clients differ more",
-            "mixed": "absolute compressors were not in general the better choice when clients differ more"}
-
-
-def often_text(pair, lines):
-    """Returns whether the gaps of one pair more often moved in favour of the absolute operator, by the counts of the claims with the noise of tuning."""
-    counted = results.counts(lines)
-    if not counted[FOR] and not counted[AGAINST]:
-        return f"{WORDS[pair[0]]} neither clearly gained nor lost ground to {WORDS[pair[1]]}"
-    if counted[FOR] == counted[AGAINST]:
-        return f"{WORDS[pair[0]]} gained as often as it lost ground to {WORDS[pair[1]]}"
-    return f"{WORDS[pair[0]]} more often {'lost' if counted[AGAINST] > counted[FOR] else 'gained'} ground to {WORDS[pair[1]]}"
-
-
-def ahead_in_most(lines):
-    """Returns whether the absolute operator is shown to be better in more than half of the groups where clients differ most."""
-    return 2 * margin_counts(lines)["superior"] > len(lines)
-
-
-def changing_text(pair, lines, other_budget_turns):
-    """Returns with what the claims of a pair change, if there are claims of both signs and no factor separates them; "" otherwise."""
-    counted = results.counts(lines)
-    if not counted[FOR] or not counted[AGAINST] or results.separating_factors(lines)[0]:
-        return ""
-    factors = ["feedback", "local steps", *(["budget"] if other_budget_turns else [])]
-    return f"whether {WORDS[pair[0]]} gained or lost against {WORDS[pair[1]].replace('Top-k', 'Top-5%')} changed with {listed(factors)} by no simple rule"
-
-
-def short_answer(evidence, second):
-    """Returns the answer in four sentences and one picture, for the README."""
-    budget, noisy = evidence.budget, evidence.noisy
-    pairs = {pair: results.of_pair(noisy.slopes, pair) for pair in results.pairs_of(noisy.slopes)}
-    kinds = {pair: results.conclusion_of(lines, len(budget.groups)) for pair, lines in pairs.items()}
-    said = list(dict.fromkeys(kinds.values()))
-    verdict = VERDICTS[said[0]] if len(said) == 1 else listed([f"{VERDICTS[kind]} ({words_of(pair)})" for pair, kind in kinds.items()])
-    trends = []
-    for pair, lines in pairs.items():
-        turned = beside(results.of_pair(second.noisy.slopes, pair), noisy, pair).opposite
-        trend = changing_text(pair, lines, turned) or often_text(pair, lines)
-        ahead = " although it stayed ahead of it in most settings" if ahead_in_most(lines) else ""
-        trends.append(trend + ahead)
-    text = ("Sahu et al. (NeurIPS 2021) conjecture that absolute compressors are the better choice when clients differ; in tests of logistic regression on two "
-            f"data sets, with a plan written before the runs, {verdict}. {capitalised(', while '.join(trends))}. The threshold and the grid were tuned, while k "
-            "of Top-k and the code of 3LC were not, so a lead may come from tuning. Compare the two at equal bits in your own setting, both tuned "
-            "([figures, limits and commands](docs/conjecture-1.md)).")
-    about = "Does the hard threshold lose against Top-k as clients differ more? Slopes by group"
-    return paragraph(text) + "\n\n" + picture(f"slopes-hard-{budget.name}", about, "docs/conjecture")
-
-
-def capitalised(text):
-    return text[0].upper() + text[1:]
 
 
 # ---- what it means ----

@@ -10,7 +10,7 @@ import re
 
 from conjecture_study import (descriptive, figures, limits_page as limits, mixed, noise, results, robustness, rules as thumb, secondary_page as secondary, tables,
                               why_figures as why)
-from conjecture_study.answer import (answer, beside, budgets_text, counted_text, feedback_counts, listed, margin_text, number_of, paragraph, picture, practice, short_answer,
+from conjecture_study.answer import (answer, beside, budgets_text, counted_text, feedback_counts, listed, margin_text, number_of, paragraph, picture, practice,
                                      short_windows_text, title_of, words_of)
 
 SHORT = {("hard", "top-k"): "hard", ("rounding", "three-lc"): "rounding"}
@@ -204,9 +204,9 @@ def filled(text, parts):
     return text
 
 
-def write(page, readme, budgets, both, others):
-    """Draws all figures beside the page and fills its parts, the page of tables beside it, and that of the README. `budgets` are the primary one and the
-    second one at uplink bits, `both` the same at bits up and down, `others` the studies of robustness, of networks, and those without tests."""
+def write(page, budgets, both, others):
+    """Draws all figures beside the page and fills its parts and the page of tables beside it. `budgets` are the primary one and the second one at uplink
+    bits, `both` the same at bits up and down, `others` the studies of robustness, of networks, and those without tests."""
     first, second = budgets
     folder = page.parent / "conjecture" / "figures"
     folder.mkdir(parents=True, exist_ok=True)
@@ -221,7 +221,6 @@ def write(page, readme, budgets, both, others):
     published = next(study for study in others["robustness"] if study.name == "robust-published")
     outside = next(study for study in others["descriptive"] if study.name == "descriptive-operators").runs()
     reasons = why.write_figures(first.folder, folder)
-    readme.write_text(filled(readme.read_text(), {"answer": short_answer(evidence, other)}))
     parts, long_tables = tables.separated({
         "answer": answer(evidence, other, robustness.answer_text(others["robustness"], first), others["networks"]), "practice": practice(evidence),
         "rules": thumb.rules(evidence, other, runs, published, outside), "contrasts": contrasts_part(evidence),

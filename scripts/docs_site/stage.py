@@ -25,7 +25,7 @@ GROUPS = {
     "Your own parts": ["docs/plugins", "docs/how-to-*"],
     "Inside": ["docs/architecture", "docs/tour", "docs/maths", "docs/benchmarks", "bench/results/index", "docs/gpu", "docs/decisions/index"],
     "Folders": ["*/README"],
-    "Conjecture": ["docs/conjecture-1", "docs/conjecture-tables", "docs/conjecture-plan", "docs/conjecture-2", "docs/conjecture-plan-2", "docs/conjecture*"],
+    "Conjecture": ["docs/conjecture", "docs/conjecture-plan-2", "docs/conjecture-1", "docs/conjecture*"],
     "Project": ["CHANGELOG", "CONTRIBUTING", "SECURITY", "docs/releasing"],
 }
 # Folders whose pages have one entry in the navigation: a page that lists them.

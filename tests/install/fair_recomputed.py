@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Recomputes every number of docs/conjecture-2.md from the exported tables, with NumPy and SciPy and without a line of the program that made the page.
+"""Recomputes every number of docs/conjecture.md, and of the answer in README.md, from the exported tables, with NumPy and SciPy and without a line of the program that made the page.
 
-    fair_recomputed.py SOURCE        checks SOURCE/docs/conjecture-2.md against SOURCE/docs/conjecture/fair/results
+    fair_recomputed.py SOURCE        checks SOURCE/docs/conjecture.md against SOURCE/docs/conjecture/fair/results
 
 A number on the page is compared as it is printed, to every digit. Prints what differs and how many numbers agree."""
 import csv
@@ -17,9 +17,10 @@ from scipy import stats
 
 SOURCE = pathlib.Path(sys.argv[1]).resolve()
 RESULTS = SOURCE / "docs" / "conjecture" / "fair" / "results"
-PAGE = (SOURCE / "docs" / "conjecture-2.md").read_text()
+PAGE, README = ((SOURCE / name).read_text() for name in ("docs/conjecture.md", "README.md"))
 AXES = ("data.name", "local.steps", "participation.fraction", "feedback.up")
 PAIRS = ("hard", "top-k"), ("rounding", "three-lc")
+NAMES = ("the hard threshold", "Top-k"), ("absolute rounding", "3LC")
 REPETITIONS = {"core-5": 5, "core-2": 5, "both-5": 5, "target": 5, "images": 3, "feedbacks-5": 5, "sign-5": 5, "decay-5": 5}
 numbers_checked, faults = 0, []
 
@@ -107,10 +108,15 @@ def family(part, statistic, pairs=PAIRS, bits="up", measure="f_gap"):
             half = stats.t.ppf(0.975, freedom) * error
             made[pair, group] = {"mean": one.mean(), "low": one.mean() - half, "high": one.mean() + half, "p": 2 * stats.t.sf(abs(one.mean() / error), freedom),
                                  "own": stats.ttest_1samp(one, 0).pvalue}
-    order = sorted(made, key=lambda at: made[at]["p"])
+    return with_holm(made, "p")
+
+
+def with_holm(made, p):
+    """Adds the p-values of a column adjusted by Holm's rule, and the signs of the claims."""
+    order = sorted(made, key=lambda at: made[at][p])
     largest = 0
     for rank, at in enumerate(order):
-        largest = max(largest, min(1, (len(order) - rank) * made[at]["p"]))
+        largest = max(largest, min(1, (len(order) - rank) * made[at][p]))
         made[at]["holm"] = largest
         made[at]["sign"] = 0 if largest > 0.05 else int(np.sign(made[at]["mean"]))
     return made
@@ -239,8 +245,10 @@ def check_budget(name):
             says(f"ahead-{name}", "better in {} of {n} groups, worse in {}, alike within a factor of 1.1 in {}, and open in {}; predictions: ".format(
                 *ahead_counts(found), n=len(found)) + hits_words(hits(found, lambda group, level=level: predicted(forecast()[*group, level]))))
     for row in printed("answer")[0] if printed("answer") else []:
-        if row["budget"] != f"{name}%":
+        if row["budget"].split(",")[0] != f"{name}%":
             continue
+        ran, planned = len(tables(part, "runs")), REPETITIONS[part]
+        expect("answer", row["budget"], f"{name}%" if ran == planned else f"{name}%, a part: {ran} of {planned} repetitions")
         pair = tuple(row["pair"].split(" : "))
         expect("answer", row["contrasts: for / against / open"], " / ".join(map(str, counts(of_pair(contrasts, pair)))))
         expect("answer", row["slopes"], " / ".join(map(str, counts(of_pair(slopes, pair)))))
@@ -253,7 +261,58 @@ def check_budget(name):
             says("answer", "better in {} of {n} groups, worse in {}, alike within a factor of 1.1 in {}, and open in {}".format(
                 *ahead_counts(of_pair(both["0"], pair)), n=len(of_pair(both["0"], pair))))
         says("answer", hits_words(hits(contrasts, predicted_contrast)))
+        check_answer(part, contrasts, both)
     check_short(name, part, contrasts)
+
+
+def check_answer(part, contrasts, both):
+    """Checks what qualifies the answer, and the answer in README.md."""
+    found = hits(contrasts, predicted_contrast)
+    claims = sum(one["sign"] == predicted_contrast(group) and one["sign"] != 0 for (_, group), one in contrasts.items())
+    says("answer", f"Of the hits {claims} are claims of the predicted sign, and {found[0] - claims} are groups without a claim where none was predicted.")
+    for level, where in (("100", "where rows are dealt at random"), ("0", "where clients differ most")):
+        says("answer", f"{hits_words(hits(both[level], lambda group, level=level: predicted(forecast()[*group, level])))} {where}")
+    short, number, total = short_of_budget(part)
+    own = with_holm({at: dict(one) for at, one in contrasts.items()}, "own")
+    kept = {at: one for at, one in contrasts.items() if not any((operator, at[1]) in short for operator in at[0])} if number else contrasts
+    if number:
+        says("answer", f"In {number} of {total:,} runs less than 95% of the budget was sent.")
+    shaken = 0
+    for pair, name in zip(PAIRS, NAMES):
+        for checked in ((kept, own) if number else (own,)):
+            says("answer", f"{name[0]} against {name[1]} is {counted(of_pair(checked, pair))}")
+        shaken += any(conclusion(of_pair(one, pair)) != conclusion(of_pair(contrasts, pair)) for one in (kept, own))
+        gained, _, _ = counts(of_pair(kept, pair))
+        _, lost, _ = counts(of_pair(own, pair))
+        all_of = of_pair(contrasts, pair)
+        states(f"{name[0]} gained on {name[1]} in {counts(all_of)[0]} of {len(all_of)} settings and lost ground in {counts(all_of)[1]}")
+        states("{0[0]} was better than {0[1]} in {1} and worse in {2}".format(name, *ahead_counts(of_pair(both["0"], pair))))
+        states(f"{name[0]} lost ground in {lost}")
+        if number:
+            states(f"{name[0]} gained in {gained} of {len(of_pair(kept, pair))}")
+    says("answer", ("Two checks leave both conclusions as they are.", "is not firm.", "Neither conclusion is firm.")[shaken])
+    states("These counts are not firm:" if shaken else "Two checks agree:")
+    states(f"Of {len(contrasts)} predictions {found[0]} hit, {found[1]} missed, and {found[2]} are open.")
+
+
+def conclusion(verdicts):
+    return tuple(bool(number) for number in counts(verdicts)[:2])
+
+
+def states(words):
+    """Expects words in the answer of README.md."""
+    shown = " ".join(re.search(r"<!-- begin answer -->\n(.*?)<!-- end answer -->", README, re.DOTALL)[1].split())
+    expect("README.md", words in shown or f"not: {words}", True)
+
+
+def check_state():
+    """Checks which parts are said to be whole, begun and not begun."""
+    shown = " ".join(section("state").split())
+    for part, planned in REPETITIONS.items():
+        ran = len(tables(part, "runs"))
+        kind = "Whole" if ran == planned else "In part" if ran else "Not begun"
+        sentence = re.search(rf"{kind}: ([^.]*)\.", shown)
+        expect(f"state {part}", sentence is not None and f"`{part}`" + (f" ({ran} of {planned} repetitions)" if kind == "In part" else "") in sentence[1], True)
 
 
 def short_of_budget(part):
@@ -360,6 +419,7 @@ check_target()
 check_sign()
 check_images()
 check_ran()
+check_state()
 print("\n".join(faults[:40]))
 print(f"{numbers_checked - len(faults)} of {numbers_checked} numbers and sentences agree")
 sys.exit(1 if faults else 0)
