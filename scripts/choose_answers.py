@@ -221,6 +221,6 @@ def unknown(found):
         + ("" if both.is_whole else f" Operators that are tuned for both directions: {len(both.runs)} of {both.planned} repetitions have run."),
         f"Most operators: {operators} are implemented, and the choices above for convex models and perceptrons are among four.",
         "Clients with unequal amounts of data or work, more than 20 clients, and splits other than similarity: the choices above have none of them.",
-        "Momentum at the server and decaying step sizes: the choices above have neither. [The study](conjecture-1.md#robustness) has the first for one pair of operators.",
+        "Momentum at the server and decaying step sizes: the choices above have neither. [The study](../research/absolute-compressors/first/page.md#robustness) has the first for one pair of operators.",
     ]
     return "\n\n".join(["## What is not known here", "\n".join(paragraph(text, "- ", "  ") for text in said)])

@@ -5,12 +5,13 @@
     python3 scripts/choose_page.py --check      compares the page with what would be written; exit code 1 if it differs
     python3 scripts/choose_page.py --root DIR   the same in another tree
 
-Every figure and every ranking comes from the exports in docs/conjecture, from docs/compressors.md, from the sources of the feedbacks, or from
+Every figure and every ranking comes from the exports in research/absolute-compressors, from docs/compressors.md, from the sources of the feedbacks, or from
 bench/results. The texts around them are written here and in scripts/choose_answers.py and scripts/choose_sections.py."""
 import argparse
 import pathlib
 import sys
 
+import studies_path  # noqa: F401, before the modules that read the studies
 import choose_answers as answers
 import choose_evidence as evidence
 import choose_facts as facts

@@ -33,7 +33,7 @@ def decided(found):
     short, cells = first.num_short(settings_of(first, CASES))
     return "\n\n".join([
         "## How the choices are made",
-        paragraph(f"For small convex models the page takes the [first study](conjecture-1.md): logistic regression on a9a and w8a, one and ten local steps, all of 20 "
+        paragraph(f"For small convex models the page takes the [first study](../research/absolute-compressors/first/page.md): logistic regression on a9a and w8a, one and ten local steps, all of 20 "
                   f"clients or two in a round, minibatches, {first.num_seeds()} seeds, and the uplink bits that Top-k sends in 400 rounds with 5% of the entries (1% for the slow "
                   "uplink). Step sizes, thresholds, grid steps and EControl's eta were tuned for these bits in each setting. The gap is that at the end of a run. In "
                   f"{short} of the {cells} cells that the page uses of the budget of 5%, a run ended after 1,600 rounds with less than 95% of its bits, which is to the "
@@ -42,7 +42,7 @@ def decided(found):
                   "relative to the smallest gap of each setting. The feedback is EF14, unless EF21, and then EControl, has an interval of its ratio below 1 in at least "
                   "half of the settings and above 1 in none. A choice is *clear* if its interval against Top-k under EF14 lies below 1 in at least half of the settings, "
                   "and in more of them than above 1. Choices are made on the figures that are shown, so their leads are flattered."),
-        paragraph(f"Intervals are Student's 95% intervals of differences paired by seed, with the noise of [tuning](conjecture-1.md#what-tuning-adds-to-the-noise) (a standard "
+        paragraph(f"Intervals are Student's 95% intervals of differences paired by seed, with the noise of [tuning](../research/absolute-compressors/first/page.md#what-tuning-adds-to-the-noise) (a standard "
                   f"deviation of {first.deviation:.2f} of a log ratio at the large budget and {small.deviation:.2f} at the small one) in their error. They are not "
                   "corrected for the number of comparisons, so about one in twenty misses by chance. The ratios are descriptive: the tests of the studies are about pairs of "
                   "operators, and are on their own pages. The plan of the first study rests no conclusion on the budget of 1% alone. **The first study tuned the threshold "
@@ -176,7 +176,7 @@ def untuned(found):
     ratios, worse = found.published
     text = (f"The threshold 1/(2 sqrt(k)) of Sahu et al., as published and with a tuned step size, ended at {range_of(ratios)} times the gap of Top-k where data are different: "
             f"{number_of(len(ratios), 'group')} of problem, feedback and participation, one local step, {ratios[0].samples} seeds, intervals over the seeds alone. It was worse by "
-            f"more than a margin of 1.1 in {worse}. [Rule 3 of the study](conjecture-1.md#what-it-means-in-practice) says in how many cells the best threshold changed with "
+            f"more than a margin of 1.1 in {worse}. [Rule 3 of the study](../research/absolute-compressors/first/page.md#what-it-means-in-practice) says in how many cells the best threshold changed with "
             "heterogeneity.")
     advice = ("k of Top-k follows from the bits that may be sent, and the levels of QSGD and 3LC are relative to the message, so none of these has a number in the unit of a "
               "gradient. Which of them is best without tuning is not known here. [studies.md](studies.md#tuning) says how to tune; "
@@ -193,7 +193,7 @@ def networks(found):
 def perceptron_text(study):
     seeds = study.difference(CASES[0], study.best(CASES[0]), USUAL).samples
     return paragraph(f"A perceptron with 64 units on 10,000 rows of Fashion-MNIST, ten local steps, EF14 and EF21, the bits of Top-1% in 100 rounds, {seeds} seeds, tuned once on two "
-                     "seeds with three to four times as many candidates for the absolute operators ([the study](conjecture-1.md#networks)). It has one data set and a reduced "
+                     "seeds with three to four times as many candidates for the absolute operators ([the study](../research/absolute-compressors/first/page.md#networks)). It has one data set and a reduced "
                      "grid, and is no part of that study's conclusions. The table has the accuracy on test rows at the end of the runs. *Sent* is the share of the budget "
                      "that was sent before 400 rounds were over: a method with less than 100% reached its accuracy with fewer bits.")
 

@@ -1,4 +1,4 @@
-"""Charts as SVG for scripts/gallery.py and scripts/conjecture_study/figures.py, and the curves of an export that they show. Needs nothing but Python.
+"""Charts as SVG for scripts/gallery.py and those of research/absolute-compressors, and the curves of an export that they show. Needs nothing but Python.
 
 A picture is a card with a background of its own, so that it can be read on a light and on a dark page."""
 import csv

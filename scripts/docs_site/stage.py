@@ -16,6 +16,7 @@ import sys
 
 import sequence
 
+STUDIES = "research/absolute-compressors"
 # The navigation, in this order; pages that it does not name follow under "More".
 GROUPS = {
     "Start": ["docs/tutorial", "docs/gallery", "docs/choose", "docs/troubleshooting", "docs/coming-from", "docs/notebooks/*"],
@@ -24,8 +25,8 @@ GROUPS = {
     "Server and clients": ["docs/protocol", "docs/security"],
     "Your own parts": ["docs/plugins", "docs/how-to-*"],
     "Inside": ["docs/architecture", "docs/tour", "docs/maths", "docs/benchmarks", "bench/results/index", "docs/gpu", "docs/decisions/index"],
+    "Conjecture": ["docs/conjecture", f"{STUDIES}/README", f"{STUDIES}/second/plan", f"{STUDIES}/first/page", f"{STUDIES}/*"],
     "Folders": ["*/README"],
-    "Conjecture": ["docs/conjecture", "docs/conjecture-plan-2", "docs/conjecture-1", "docs/conjecture*"],
     "Project": ["CHANGELOG", "CONTRIBUTING", "SECURITY", "docs/releasing"],
 }
 # Folders whose pages have one entry in the navigation: a page that lists them.
@@ -49,7 +50,7 @@ def is_page(path):
 class Stage:
     def __init__(self, source, staged):
         self.source, self.staged, self.failed = source, staged, []
-        found = {path.relative_to(source) for pattern in ("*.md", "docs/**/*.md", "bench/results/*.md", "*/README.md", "scenarios/**/README.md") for path in source.glob(pattern)}
+        found = {path.relative_to(source) for pattern in ("*.md", "docs/**/*.md", "bench/results/*.md", "research/**/*.md", "*/README.md", "scenarios/**/README.md") for path in source.glob(pattern)}
         self.pages = sorted(path for path in found if is_page(path))
         self.anchors = {path: set(ANCHOR.findall((source / path).read_text())) for path in self.pages}
         self.shown = set()  # files and folders that have got a page of their own

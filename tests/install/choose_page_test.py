@@ -17,14 +17,16 @@ import tempfile
 sys.dont_write_bytecode = True
 SOURCE = pathlib.Path(sys.argv[1]).resolve()
 sys.path.insert(0, str(SOURCE / "scripts"))
+import studies_path  # noqa: F401, before the modules that read the studies
 import choose_answers
 import choose_evidence
 import choose_facts
 import choose_sections
+import conjecture
 import fair_study
 
 PART = "repetitions of `core-5` have run. The plan decides nothing before all of them have"
-RESULTS = pathlib.Path("docs") / "conjecture" / "results"
+RESULTS = conjecture.FOLDER / "results"
 FAIR = fair_study.FOLDER / "results"
 
 
@@ -33,7 +35,9 @@ def tree():
     """Yields a copy of everything that the script reads."""
     with tempfile.TemporaryDirectory() as name:
         root = pathlib.Path(name)
-        shutil.copytree(SOURCE / "docs" / "conjecture", root / "docs" / "conjecture", ignore=shutil.ignore_patterns("*.svg"))
+        for folder in (conjecture.FOLDER, fair_study.FOLDER):
+            shutil.copytree(SOURCE / folder, root / folder, ignore=shutil.ignore_patterns("*.svg"))
+        (root / "docs").mkdir()
         shutil.copytree(SOURCE / "compressors" / "feedback", root / "compressors" / "feedback")
         for page in ("compressors.md", "choose.md"):
             shutil.copy(SOURCE / "docs" / page, root / "docs" / page)

@@ -15,7 +15,7 @@ import sys
 from sizes_test import DEVICE, FOLDERS, HOST, LITERALS
 
 WORDS = ("What", "Who", "Those", "How", "Of")
-ALL_FOLDERS = FOLDERS + ("bench", "examples", "python/src", "tests")
+ALL_FOLDERS = FOLDERS + ("bench", "examples", "python/src", "research", "tests")
 SUFFIXES = HOST | DEVICE | {".h", ".proto"}
 
 

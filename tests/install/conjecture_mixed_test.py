@@ -15,11 +15,11 @@ import tempfile
 
 sys.dont_write_bytecode = True
 SOURCE = pathlib.Path(sys.argv[1]).resolve()
-sys.path.insert(0, str(SOURCE / "scripts"))
+sys.path.insert(0, str(SOURCE / "research" / "absolute-compressors"))
 import conjecture
 from conjecture_study import mixed
 
-RESULTS = SOURCE / "docs" / "conjecture" / "results"
+RESULTS = SOURCE / conjecture.FOLDER / "results"
 TOLERANCES = {"slope": 1e-3, "se": 1e-3, "df": 1e-2, "t": 1e-3, "slope_low": 1e-3, "slope_high": 1e-3}
 # At the bound of a variance another processor's rounding may end elsewhere: there only estimates and their errors are compared, to a hundredth.
 OF_SINGULAR_FITS = {"slope": 1e-2, "se": 1e-2}

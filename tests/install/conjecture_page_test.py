@@ -16,24 +16,24 @@ import tempfile
 
 sys.dont_write_bytecode = True
 SOURCE = pathlib.Path(sys.argv[1]).resolve()
-sys.path.insert(0, str(SOURCE / "scripts"))
+sys.path.insert(0, str(SOURCE / "research" / "absolute-compressors"))
 import conjecture
 from conjecture_study import answer, contrasts, descriptive, limits_page as limits, noise, page as study_page, results, robustness, rules, secondary, student
 from conjecture_study.answer import Agreement
 
-PAGE, TABLES, FIGURES, RESULTS = "docs/conjecture-1.md", "docs/conjecture-tables.md", "docs/conjecture/figures", "docs/conjecture/results"
+PAGE, TABLES, FIGURES, RESULTS = (conjecture.FOLDER / name for name in ("page.md", "tables.md", "figures", "results"))
 
 
 def made_in(folder, change=lambda results: None):
     """Makes the page of a copy of the study, after a change of its text and perhaps of its results, and returns the copy."""
-    shutil.copytree(SOURCE / "docs" / "conjecture", folder / "docs" / "conjecture")
-    change(folder / "docs" / "conjecture" / "results")
+    shutil.copytree(SOURCE / conjecture.FOLDER, folder / conjecture.FOLDER)
+    change(folder / RESULTS)
     page = (SOURCE / PAGE).read_text()
     assert "<!-- begin answer -->\n" in page
     (folder / PAGE).write_text(page.replace("<!-- begin answer -->\n", "<!-- begin answer -->\nnot computed\n"))
     (folder / TABLES).write_text((SOURCE / TABLES).read_text().replace("<!-- begin tables -->\n", "<!-- begin tables -->\nnot computed\n"))
     (folder / FIGURES / "left-over.svg").write_text("")
-    subprocess.run([sys.executable, "-B", str(SOURCE / "scripts" / "conjecture.py"), "--root", str(folder), "page"], check=True)
+    subprocess.run([sys.executable, "-B", conjecture.__file__, "--root", str(folder), "page"], check=True)
     return folder
 
 
@@ -41,13 +41,13 @@ def check_page():
     with tempfile.TemporaryDirectory() as name:
         copy = made_in(pathlib.Path(name))
         for page in (PAGE, TABLES):
-            assert (copy / page).read_bytes() == (SOURCE / page).read_bytes(), f"{page} is not what `python3 scripts/conjecture.py page` makes"
+            assert (copy / page).read_bytes() == (SOURCE / page).read_bytes(), f"{page} is not what `conjecture.py page` makes"
         made, committed = ({path.name: path.read_bytes() for path in (root / FIGURES).iterdir()} for root in (copy, SOURCE))
         assert sorted(made) == sorted(committed), sorted(set(made) ^ set(committed))
         changed = [name for name in made if made[name] != committed[name]]
-        assert not changed, f"`python3 scripts/conjecture.py page` makes other figures: {changed}"
+        assert not changed, f"`conjecture.py page` makes other figures: {changed}"
         shown = (SOURCE / PAGE).read_text()
-        hidden = [name for name in made if f"(conjecture/figures/{name})" not in shown]
+        hidden = [name for name in made if f"(figures/{name})" not in shown]
         assert not hidden, f"the page does not show {hidden}"
     print(f"the page and {len(made)} figures are what the command makes")
 
@@ -95,7 +95,7 @@ def check_whole():
         page, tables, drawn = (copy / PAGE).read_text(), (copy / TABLES).read_text(), [path.name for path in (copy / FIGURES).iterdir()]
     answer = page[page.index("<!-- begin answer -->"):page.index("<!-- end answer -->")]
     assert "Provisional" not in answer and "no conclusion yet" not in answer and "All 4 blocks" in answer, answer
-    hidden = [name for name in drawn if f"(conjecture/figures/{name})" not in page]
+    hidden = [name for name in drawn if f"(figures/{name})" not in page]
     assert not hidden and "robustness.svg" in drawn and "slopes-hard-1.svg" in drawn, (hidden, drawn)
     others = page[page.index("<!-- begin descriptive -->"):page.index("<!-- end descriptive -->")]
     for name, shown in (("descriptive-operators", "| a9a | EF14 | 1 | ef-sign : top-k | -0.775 ("), ("descriptive-powersgd", "`descriptive-powersgd` has not run.")):
@@ -107,7 +107,7 @@ def check_whole():
     for name in lacking:
         assert "The fit is older than the exports" in fit and f"`{name}`" in fit, (name, fit)
     curves = tables[tables.index("## Whole curves"):tables.index("## Bits up and down")]
-    assert "Tables: [Whole curves](conjecture-tables.md#whole-curves)." in page
+    assert "Tables: [Whole curves](tables.md#whole-curves)." in page
     assert "Without these end points" not in curves and len(re.findall("^\\| [aw][89]a ", curves, re.MULTILINE)) == 48, curves
     if not all((SOURCE / RESULTS / name / "secondary.csv").exists() for name in conjecture.studies()["5"]):
         assert "were refused" in page and "| 0.30 : 0.10 | 0.30 : 0.10 | 10 : 0 | 0.50 (30 : 29) | no median (30 : 29) |" in curves, curves

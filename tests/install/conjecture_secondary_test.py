@@ -19,7 +19,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 FEDBITS, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-sys.path.insert(0, str(SOURCE / "scripts"))
+sys.path.insert(0, str(SOURCE / "research" / "absolute-compressors"))
 from conjecture_study import secondary, why
 
 STUDY = """

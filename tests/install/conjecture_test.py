@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The plan of the study of docs/conjecture-plan.md: its sums hold, a changed, new or missing file is named, and its blocks are the whole grid.
+"""The plan of the first study of absolute compressors: its sums hold, a changed, new or missing file is named, and its blocks are the whole grid.
 
 The tables of exported blocks are adjusted over the same families as fedbits adjusts one store, and the blocks that are there are whole.
 
@@ -17,12 +17,12 @@ import tempfile
 import tomllib
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(sys.argv[2]).resolve() / "scripts"))
+sys.path.insert(0, str(pathlib.Path(sys.argv[2]).resolve() / "research" / "absolute-compressors"))
 import conjecture
 from conjecture_study import descriptive, results, why
 
 FEDBITS, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-SCRIPT = SOURCE / "scripts" / "conjecture.py"
+SCRIPT = SOURCE / "research" / "absolute-compressors" / "conjecture.py"
 
 
 def said(*words):
@@ -41,10 +41,9 @@ def refuses(change, expected):
     """Checks that a copy of the study with a change does not pass."""
     with tempfile.TemporaryDirectory() as folder:
         copy = pathlib.Path(folder)
-        shutil.copytree(SOURCE / "docs" / "conjecture", copy / "docs" / "conjecture")
-        shutil.copy(SOURCE / "docs" / "conjecture-plan.md", copy / "docs")
+        shutil.copytree(SOURCE / conjecture.FOLDER, copy / conjecture.FOLDER)
         assert said("--root", copy, "check") == (0, ""), said("--root", copy, "check")
-        change(copy / "docs" / "conjecture")
+        change(copy / conjecture.FOLDER)
         code, text = said("--root", copy, "check")
         assert code == 1 and expected in text, text
 
@@ -122,7 +121,7 @@ def leaves(table, path=()):
 
 def ran_as_planned(name, block, runs):
     """Checks that the exported runs of a block have the settings of its scenario file, but for what is an axis, is tuned, or follows from the budget."""
-    scenario = tomllib.loads((SOURCE / "docs" / "conjecture" / block.file).read_text())
+    scenario = tomllib.loads((SOURCE / conjecture.FOLDER / block.file).read_text())
     sweep = scenario.pop("sweep")
     free = [axis["key"] for axis in sweep["axis"]] + [tuned["key"] for tuned in sweep.get("tune", {}).get("keys", [])] + ["rounds", "seed"]
     fixed = {key: value for key, value in leaves(scenario).items() if not any(key == one or key.startswith(f"{one}.") for one in free)}
@@ -135,14 +134,14 @@ def ran_as_planned(name, block, runs):
 
 def check_results():
     """Checks that the blocks which are exported have all their runs under the plan of today, and that their tables can be made."""
-    folder = SOURCE / "docs" / "conjecture" / "results"
+    folder = SOURCE / conjecture.FOLDER / "results"
     for study, planned in conjecture.studies().items():
         for name, block in planned.items():
             if not (folder / name).exists() or name in why.BLOCKS:
                 continue
             runs = results.read_table(folder / name / "runs.csv.xz")
             assert len({run["run"] for run in runs}) == len(runs) == block.num_runs(), (name, len(runs))
-            first = tomllib.loads((SOURCE / "docs" / "conjecture" / block.file).read_text())["seed"]
+            first = tomllib.loads((SOURCE / conjecture.FOLDER / block.file).read_text())["seed"]
             assert {int(run["seed"]) for run in runs} == set(range(first, first + block.sweep()["seeds"])), name
             ran_as_planned(name, block, runs)
             code, text = said("tables", study)
@@ -153,7 +152,7 @@ def check_results():
 def check_grid():
     names = said("blocks")[1].split()
     for budget in ("5", "1"):
-        file = SOURCE / "docs" / "conjecture" / f"convex-{budget}.toml"
+        file = SOURCE / conjecture.FOLDER / f"convex-{budget}.toml"
         whole = subprocess.run([FEDBITS, "plan", file, "--try", "1"], capture_output=True, text=True, check=True).stdout
         parts = [num_runs_of(said("plan", FEDBITS, name, "--try", "1")) for name in names if f"-{budget}-" in name]
         total = num_runs_of((0, whole))
@@ -168,8 +167,8 @@ def check_grid():
 
 assert said("check") == (0, ""), said("check")
 refuses(lambda folder: (folder / "convex-5.toml").write_text("rounds = 3\n"), "convex-5.toml has the SHA-256")
-refuses(lambda folder: (folder / "convex-plan.toml").unlink(), "convex-plan.toml is in docs/conjecture-plan.md and not in docs/conjecture")
-refuses(lambda folder: (folder / "more.toml").write_text(""), "more.toml is not in docs/conjecture-plan.md")
+refuses(lambda folder: (folder / "convex-plan.toml").unlink(), "convex-plan.toml is in research/absolute-compressors/first/plan.md and not in research/absolute-compressors/first")
+refuses(lambda folder: (folder / "more.toml").write_text(""), "more.toml is not in research/absolute-compressors/first/plan.md")
 data = pathlib.Path(os.environ.get("FEDBITS_DATA", "data")) / "libsvm"
 if not all(path.exists() for path in (data / "a9a", data / "w8a", data.parent / "fashion-mnist", data.parent / "cifar10")):
     print("DATA MISSING: the blocks of the study were not counted")

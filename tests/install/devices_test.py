@@ -10,7 +10,7 @@ import re
 import sys
 
 SOURCES = {".cpp", ".hpp", ".cu", ".cuh"}
-FOLDERS = ("apps", "bench", "checks", "clients", "compressors", "examples", "fl_core", "net", "scenarios", "server", "status", "study", "tests")
+FOLDERS = ("apps", "bench", "checks", "clients", "compressors", "examples", "fl_core", "net", "research", "scenarios", "server", "status", "study", "tests")
 
 
 def is_compiled_twice(file, text):

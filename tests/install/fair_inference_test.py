@@ -7,7 +7,7 @@ import pathlib
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(sys.argv[1]).resolve() / "scripts"))
+sys.path.insert(0, str(pathlib.Path(sys.argv[1]).resolve() / "research" / "absolute-compressors"))
 import fair_study_inference as inference
 
 

@@ -18,7 +18,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 SOURCE = pathlib.Path(sys.argv[1]).resolve()
-sys.path.insert(0, str(SOURCE / "scripts"))
+sys.path.insert(0, str(SOURCE / "research" / "absolute-compressors"))
 import fair_study
 import fair_study_page
 import fair_study_tables

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Recomputes every number of docs/conjecture.md, and of the answer in README.md, from the exported tables, with NumPy and SciPy and without a line of the program that made the page.
+"""Recomputes every number of docs/conjecture.md, and of the answer in README.md, from the exported tables, with NumPy and SciPy and without a line of
+the program that made the page.
 
-    fair_recomputed.py SOURCE        checks SOURCE/docs/conjecture.md against SOURCE/docs/conjecture/fair/results
+    fair_recomputed.py SOURCE        checks SOURCE/docs/conjecture.md against the tables of the second study
 
 A number on the page is compared as it is printed, to every digit. Prints what differs and how many numbers agree."""
 import csv
@@ -16,7 +17,7 @@ import numpy as np
 from scipy import stats
 
 SOURCE = pathlib.Path(sys.argv[1]).resolve()
-RESULTS = SOURCE / "docs" / "conjecture" / "fair" / "results"
+RESULTS = SOURCE / "research" / "absolute-compressors" / "second" / "results"
 PAGE, README = ((SOURCE / name).read_text() for name in ("docs/conjecture.md", "README.md"))
 AXES = ("data.name", "local.steps", "participation.fraction", "feedback.up")
 PAIRS = ("hard", "top-k"), ("rounding", "three-lc")

@@ -14,7 +14,7 @@ import tomllib
 
 sys.dont_write_bytecode = True
 SOURCE = pathlib.Path(sys.argv[1]).resolve()
-sys.path.insert(0, str(SOURCE / "scripts"))
+sys.path.insert(0, str(SOURCE / "research" / "absolute-compressors"))
 import fair_study
 
 FOLDER = SOURCE / fair_study.FOLDER
@@ -22,7 +22,7 @@ TUNING = 1_000_000  # from a seed of the study to its tuning seed
 
 
 def said(root, *words):
-    done = subprocess.run([sys.executable, "-B", str(SOURCE / "scripts" / "fair_study.py"), "--root", str(root), *words], capture_output=True, text=True,
+    done = subprocess.run([sys.executable, "-B", fair_study.__file__, "--root", str(root), *words], capture_output=True, text=True,
                           check=False)
     return done.returncode, done.stdout + done.stderr
 
@@ -32,7 +32,6 @@ def refuses(change, expected):
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         shutil.copytree(FOLDER, root / fair_study.FOLDER)
-        shutil.copy(SOURCE / fair_study.PLAN, root / fair_study.PLAN)
         assert said(root, "check") == (0, "")
         change(root / fair_study.FOLDER)
         for words in (("check",), ("run", "no-program", "core-5-1"), ("next", "no-program", "1")):

@@ -1,4 +1,4 @@
-"""The figures of docs/conjecture-1.md, from lines of the exported slopes and differences (scripts/conjecture_study/results.py)."""
+"""The figures of first/page.md, from lines of the exported slopes and differences (conjecture_study/results.py)."""
 import math
 
 from conjecture_study import results

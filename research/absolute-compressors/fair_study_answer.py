@@ -1,5 +1,5 @@
 """The answer of the second study: on its page, docs/conjecture.md, and in README.md. Every number and every turn of a sentence is computed by the rules
-of docs/conjecture-plan-2.md. Needs nothing but Python."""
+of second/plan.md. Needs nothing but Python."""
 import fair_study_inference as inference
 from conjecture_study.answer import listed, number_of, paragraph, picture
 from conjecture_study.results import markdown

@@ -1,9 +1,9 @@
-"""The long tables of the study, on a page of their own: docs/conjecture-tables.md.
+"""The long tables of the study, on a page of their own: first/tables.md.
 
 The primary tables of H1 to H3 and short ones stay where they are. In the place of a table that moves, the study's page has a link to it."""
 import re
 
-# The parts of docs/conjecture-1.md whose long tables move: what their headings begin with there, and the rows of the longest table that stays.
+# The parts of first/page.md whose long tables move: what their headings begin with there, and the rows of the longest table that stays.
 MOVED = {"mixed": ("Mixed model", 11), "secondary": ("Rounds and total error", 11), "curves": ("Whole curves", 11), "both": ("Bits up and down", 11),
          "second": ("Budget of 1%", 11), "robustness": ("", 0), "networks": ("", 11)}
 # What a table shows, by a title of one of its columns.
@@ -47,10 +47,10 @@ def separated(parts):
                 return text
             title = ": ".join(filter(None, [heading, kind_of(text.splitlines()[0])]))
             sections.append("\n\n".join([f"## {title}", *([NOTES[name]] if name in NOTES else []), text]))
-            return f"Tables: [{title}](conjecture-tables.md#{anchor_of(title)})."
+            return f"Tables: [{title}](tables.md#{anchor_of(title)})."
 
         linked = re.sub(f"^###.*|{TABLE.pattern}", moved, content, flags=re.MULTILINE)
-        return re.sub(r"(\(conjecture-tables\.md#[^)]*\))\.\n\nTables: ", r"\1,\n", linked)
+        return re.sub(r"(\(tables\.md#[^)]*\))\.\n\nTables: ", r"\1,\n", linked)
 
     for name in MOVED:
         kept[name] = move(name, parts[name])

@@ -1,6 +1,6 @@
 """The page of the second study, docs/conjecture.md: its generated parts and figures, and the answer in README.md, from the exported tables alone.
 
-Every number and every conclusion in them is computed by the rules of docs/conjecture-plan-2.md. The text outside of the marks is written by hand and
+Every number and every conclusion in them is computed by the rules of second/plan.md. The text outside of the marks is written by hand and
 has no result in it. Needs nothing but Python."""
 import statistics
 import tomllib
@@ -15,6 +15,7 @@ from fair_study_tables import (PROBLEMS, VERDICTS, WORDS, ahead_table, ahead_tex
                                hits_text, in_order, of_pair, part_of, short_runs, table_of)
 from svg_charts import forest_chart
 
+PICTURES = "../research/absolute-compressors/second/figures"  # from the page
 SHORT = {("hard", "top-k"): "hard", ("rounding", "three-lc"): "rounding"}
 
 
@@ -54,7 +55,7 @@ def contrasts_part(budget):
     for pair in WORDS:
         of = of_pair(budget.contrasts, pair)
         said.append(paragraph(f"{capital(WORDS[pair])}: {counted(of)}; predictions: {hits_text(of, budget.predicted)}.", "- ", "  "))
-    pictures = [picture(f"contrasts-{short}-{budget.name}", f"Contrasts of {WORDS[pair]} in each group, with intervals and forecasts", "conjecture/fair")
+    pictures = [picture(f"contrasts-{short}-{budget.name}", f"Contrasts of {WORDS[pair]} in each group, with intervals and forecasts", PICTURES)
                 for pair, short in SHORT.items()]
     return "\n\n".join([*([paragraph(budget.part.state().strip())] if budget.part.state() else []), "\n".join(said), *pictures,
                         contrast_table(budget.log, budget.contrasts, budget.predicted), short_text(budget)])
@@ -73,7 +74,7 @@ def short_text(budget):
 def slopes_part(budget):
     if not budget.has_results:
         return f"Fewer than two repetitions of the budget of {budget.name}% have run."
-    pictures = [picture(f"ratios-{short}-{budget.name}", f"Log ratio of gaps of {WORDS[pair]} against heterogeneity", "conjecture/fair")
+    pictures = [picture(f"ratios-{short}-{budget.name}", f"Log ratio of gaps of {WORDS[pair]} against heterogeneity", PICTURES)
                 for pair, short in SHORT.items()]
     return "\n\n".join([*pictures, table_of(budget.slopes, lambda one: {**estimate_cells(one, "slope"), "the conjecture": VERDICTS[one.sign]})])
 
@@ -144,15 +145,16 @@ def grids_of(path):
 
 
 def write(root, page, folder, repetitions):
-    """Fills the generated parts of the page and of README.md, and draws the figures. `repetitions` has the planned number of repetitions of every part."""
+    """Fills the generated parts of the page and of README.md, and draws the figures beside the folder of results. `repetitions` has the planned number
+    of repetitions of every part."""
     parts = parts_of(folder, repetitions)
     forecasts = forecasts_in(folder)
     budgets = [Budget(parts[name], forecasts) for name in ("core-5", "core-2")]
     for budget in budgets:
         if budget.has_results:
-            draw(budget, page.parent / "conjecture" / "fair" / "figures")
+            draw(budget, folder.parent / "figures")
     pairs = tuple(WORDS)
-    grids = grids_of(root / "docs" / "conjecture" / "fair" / "core-5.toml")
+    grids = grids_of(folder.parent / "core-5.toml")
     texts = {"answer": answer(budgets), "state": state_text(parts.values()), "ran": ran_part(parts.values()), "knobs": knobs_part(budgets[0].part, grids),
              "sign": sign_part(parts["sign-5"], parts["core-5"]), "images": images_part(parts["images"])}
     for budget in budgets:
@@ -162,4 +164,4 @@ def write(root, page, folder, repetitions):
               "decay": simple_contrasts(parts["decay-5"], pairs[:1]), "target": target_part(parts["target"])}
     page.write_text(filled(page.read_text(), texts))
     readme = root / "README.md"
-    readme.write_text(filled(readme.read_text(), {"answer": short_answer(budgets[0], "docs/conjecture/fair")}))
+    readme.write_text(filled(readme.read_text(), {"answer": short_answer(budgets[0], PICTURES.removeprefix("../"))}))

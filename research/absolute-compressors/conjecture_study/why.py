@@ -1,7 +1,7 @@
-"""Why, not only whether: the few numbers behind the descriptive figures of docs/conjecture-1.md, taken out of stores.
+"""Why, not only whether: the few numbers behind the descriptive figures of first/page.md, taken out of stores.
 
-The scenario files docs/conjecture/why-*.toml have the runs. What is kept of each store are small tables in docs/conjecture/results/why-*, which
-scripts/conjecture_study/why_figures.py draws."""
+The scenario files first/why-*.toml have the runs. What is kept of each store are small tables in first/results/why-*, which
+conjecture_study/why_figures.py draws."""
 import csv
 import math
 import pathlib

@@ -1,4 +1,4 @@
-"""The part of docs/conjecture-1.md about what was run: runs, diverged ones, tuned values at the end of a grid, and pairs compared before the budget."""
+"""The part of first/page.md about what was run: runs, diverged ones, tuned values at the end of a grid, and pairs compared before the budget."""
 import csv
 import itertools
 import json

@@ -1,6 +1,6 @@
-"""The secondary end points of docs/conjecture-plan.md that need whole curves: swing, oscillation, refused updates, and bits to a target.
+"""The secondary end points of first/plan.md that need whole curves: swing, oscillation, refused updates, and bits to a target.
 
-They are taken out of a block's store and of its tuning runs, and what is kept are means of each cell, docs/conjecture/results/BLOCK/secondary.csv."""
+They are taken out of a block's store and of its tuning runs, and what is kept are means of each cell, first/results/BLOCK/secondary.csv."""
 import csv
 import math
 import sqlite3

@@ -1,4 +1,4 @@
-"""The parts of docs/conjecture-1.md about robustness and networks: studies of their own, each with one block and one family of tests."""
+"""The parts of first/page.md about robustness and networks: studies of their own, each with one block and one family of tests."""
 import math
 import statistics
 
@@ -188,6 +188,6 @@ def write_figures(studies, budget, folder):
 def part(studies, budget, names):
     """Returns the generated part of the page about some studies, with the figures drawn for them."""
     core = core_slopes(budget)
-    pictures = [f"![Slopes of the core and of its variations beside each other](conjecture/figures/{name}.svg)" for name in names]
+    pictures = [f"![Slopes of the core and of its variations beside each other](figures/{name}.svg)" for name in names]
     tables = [f"### The core\n\n{core_table(core)}"] if names else []
     return "\n\n".join(pictures + tables + [study_part(study, core, budget) for study in studies])

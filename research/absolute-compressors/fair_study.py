@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Checks, prices and runs the study of docs/conjecture-plan-2.md. Needs nothing but Python and fedbits.
+"""Checks, prices and runs the second study, whose plan is second/plan.md. Needs nothing but Python and fedbits.
 
-    python3 scripts/fair_study.py hashes                    the table of SHA-256 sums that the plan contains
-    python3 scripts/fair_study.py check                     compares the files with the sums in the plan
-    python3 scripts/fair_study.py blocks                    the blocks, in the order in which they run, and which of them are exported
-    python3 scripts/fair_study.py plan FEDBITS BLOCK ...    what a block costs; further arguments are those of fedbits
-    python3 scripts/fair_study.py run FEDBITS BLOCK ...     plays a block, or continues it; further arguments are those of fedbits
-    python3 scripts/fair_study.py export FEDBITS BLOCK      writes the block's tables, compressed, into docs/conjecture/fair/results
-    python3 scripts/fair_study.py next FEDBITS SECONDS ...  plays and exports blocks in their order until the time is up
-    python3 scripts/fair_study.py page                      docs/conjecture.md, its figures and the answer in README.md, from
-                                                            the exported blocks
+The commands, each after `python3 research/absolute-compressors/`:
+
+    fair_study.py hashes                    the table of SHA-256 sums that the plan contains
+    fair_study.py check                     compares the files with the sums in the plan
+    fair_study.py blocks                    the blocks, in the order in which they run, and which of them are exported
+    fair_study.py plan FEDBITS BLOCK ...    what a block costs; further arguments are those of fedbits
+    fair_study.py run FEDBITS BLOCK ...     plays a block, or continues it; further arguments are those of fedbits
+    fair_study.py export FEDBITS BLOCK      writes the block's tables, compressed, into second/results
+    fair_study.py next FEDBITS SECONDS ...  plays and exports blocks in their order until the time is up
+    fair_study.py page                      docs/conjecture.md, its figures and the answer in README.md, from the exported blocks
 
 A block is one scenario file on one of its sets of seeds. It has a store, fedbits-out/fair/BLOCK unless --out says otherwise. Nothing runs if a file
 has changed."""
@@ -29,9 +30,9 @@ import typing
 
 import fair_study_page
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDER = pathlib.Path("docs") / "conjecture" / "fair"
-PLAN = pathlib.Path("docs") / "conjecture-plan-2.md"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDER = pathlib.Path("research") / "absolute-compressors" / "second"
+PLAN = FOLDER / "plan.md"
 PAGE = pathlib.Path("docs") / "conjecture.md"
 STORES = pathlib.Path("fedbits-out") / "fair"
 FIRST_SEED = 11  # of the first repetition; the others follow in steps of ten

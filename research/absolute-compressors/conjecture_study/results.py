@@ -1,4 +1,4 @@
-"""The results of the study of docs/conjecture-plan.md: exports of its blocks, joined to families, and tables of them.
+"""The results of the study of first/plan.md: exports of its blocks, joined to families, and tables of them.
 
 Each block has a store of its own. What is kept of it are three exported tables, compressed: `runs`, `differences` and `slopes`. A family of tests
 is larger than a block, so p-values are adjusted here again, over all blocks of a budget, by the rules of fedbits."""

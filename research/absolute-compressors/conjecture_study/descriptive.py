@@ -1,4 +1,4 @@
-"""The part of docs/conjecture-1.md about operators beside the pairs of the study: how far each is from Top-k at each level, with intervals and no tests."""
+"""The part of first/page.md about operators beside the pairs of the study: how far each is from Top-k at each level, with intervals and no tests."""
 import math
 import statistics
 

@@ -1,8 +1,8 @@
-"""The page of the study: the figures in docs/conjecture/figures and the generated parts of docs/conjecture-1.md and docs/conjecture-tables.md, from
+"""The page of the study: the figures in first/figures and the generated parts of first/page.md and first/tables.md, from
 the exports alone.
 
 A part of the page lies between `<!-- begin NAME -->` and `<!-- end NAME -->`. Every number and every conclusion there is computed by the rules of
-docs/conjecture-plan.md; the text outside of these marks is written by hand and has no result in it."""
+first/plan.md; the text outside of these marks is written by hand and has no result in it."""
 import functools
 import itertools
 import math
@@ -208,7 +208,7 @@ def write(page, budgets, both, others):
     """Draws all figures beside the page and fills its parts and the page of tables beside it. `budgets` are the primary one and the second one at uplink
     bits, `both` the same at bits up and down, `others` the studies of robustness, of networks, and those without tests."""
     first, second = budgets
-    folder = page.parent / "conjecture" / "figures"
+    folder = page.parent / "figures"
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.svg"):
         old.unlink()
@@ -231,5 +231,5 @@ def write(page, budgets, both, others):
         "descriptive": descriptive.part(others["descriptive"], first), "why": why.part(reasons, paragraph, picture),
         "ran": limits.part(budgets, itertools.chain(*others.values()))})
     page.write_text(filled(page.read_text(), parts))
-    beside = page.with_name("conjecture-tables.md")
+    beside = page.with_name("tables.md")
     beside.write_text(filled(beside.read_text(), {"tables": long_tables}))

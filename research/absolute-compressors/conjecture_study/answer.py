@@ -1,5 +1,5 @@
 """What the page of the study says in sentences: the conclusions, what they mean in practice, and three rules of thumb. Every number
-and every turn of a sentence is computed from the lines of a study by the rules of docs/conjecture-plan.md."""
+and every turn of a sentence is computed from the lines of a study by the rules of first/plan.md."""
 import math
 import textwrap
 
@@ -34,8 +34,8 @@ def listed(texts):
     return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 
-def picture(name, text, folder="conjecture"):
-    return f"![{text}]({folder}/figures/{name}.svg)"
+def picture(name, text, folder="figures"):
+    return f"![{text}]({folder}/{name}.svg)"
 
 
 # What each result at the most different clients says of the absolute operator.

@@ -1,4 +1,4 @@
-"""The parts of docs/conjecture-1.md about secondary end points, from the tables of runs and from scripts/conjecture_study/secondary.py's."""
+"""The parts of first/page.md about secondary end points, from the tables of runs and from conjecture_study/secondary.py's."""
 import csv
 import math
 

@@ -1,4 +1,4 @@
-"""The descriptive figures of docs/conjecture-1.md and their text, from the small tables of scripts/conjecture_study/why.py."""
+"""The descriptive figures of first/page.md and their text, from the small tables of conjecture_study/why.py."""
 import math
 
 from conjecture_study.figures import FIRST, LAST

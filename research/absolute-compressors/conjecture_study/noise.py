@@ -1,4 +1,4 @@
-"""The noise that tuning leaves in contrasts and slopes, and the part of docs/conjecture-1.md about it. Tuning is one draw for each cell, so the intervals over
+"""The noise that tuning leaves in contrasts and slopes, and the part of first/page.md about it. Tuning is one draw for each cell, so the intervals over
 the seeds hold for the tuned values as chosen. The two levels at which clients differ most are nearly one place on the axis, so what their log ratios differ
 by shows what another choice of tuned values does."""
 import math

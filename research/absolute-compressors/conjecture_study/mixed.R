@@ -1,6 +1,6 @@
-# The mixed model of docs/conjecture-plan.md, a check of sensitivity: exported differences in, one line for each group and pair out.
+# The mixed model of first/plan.md, a check of sensitivity: exported differences in, one line for each group and pair out.
 #
-#     Rscript --vanilla scripts/conjecture_study/mixed.R OUT.csv differences.csv.xz ...
+#     Rscript --vanilla conjecture_study/mixed.R OUT.csv differences.csv.xz ...
 #
 # For each problem and pair, log ratios d of group g, seed s and level l are fitted by
 #

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""Checks, prices and runs the study of docs/conjecture-plan.md. Needs nothing but Python and fedbits, but for `mixed`.
+"""Checks, prices and runs the first study, whose plan is first/plan.md. Needs nothing but Python and fedbits, but for `mixed`.
 
-    python3 scripts/conjecture.py hashes                   the table of SHA-256 sums that the plan contains
-    python3 scripts/conjecture.py check                    compares the files with the sums in the plan
-    python3 scripts/conjecture.py blocks                   the blocks of the study, in the order in which they run
-    python3 scripts/conjecture.py plan FEDBITS BLOCK ...   what a block costs; further arguments are those of fedbits
-    python3 scripts/conjecture.py run FEDBITS BLOCK ...    plays a block, or continues it; further arguments are those of fedbits
-    python3 scripts/conjecture.py export FEDBITS BLOCK     writes the block's tables, compressed, into docs/conjecture/results/BLOCK
-    python3 scripts/conjecture.py tables STUDY             the tables of a study's exported blocks as Markdown: 5 and 1 are budgets of the convex
-                                                           part, every other block is a study of its own, and why-* and
-                                                           descriptive-* have no tests
-    python3 scripts/conjecture.py mixed                    fits the mixed models of the exported blocks into docs/conjecture/results/mixed-*.csv (needs R
-                                                           with lmerTest)
-    python3 scripts/conjecture.py page                     docs/conjecture-1.md, its tables and figures, from all exported blocks
+The commands, each after `python3 research/absolute-compressors/`:
+
+    conjecture.py hashes                   the table of SHA-256 sums that the plan contains
+    conjecture.py check                    compares the files with the sums in the plan
+    conjecture.py blocks                   the blocks of the study, in the order in which they run
+    conjecture.py plan FEDBITS BLOCK ...   what a block costs; further arguments are those of fedbits
+    conjecture.py run FEDBITS BLOCK ...    plays a block, or continues it; further arguments are those of fedbits
+    conjecture.py export FEDBITS BLOCK     writes the block's tables, compressed, into first/results/BLOCK
+    conjecture.py tables STUDY             the tables of a study's exported blocks as Markdown: 5 and 1 are budgets of the convex
+                                           part, every other block is a study of its own, and why-* and
+                                           descriptive-* have no tests
+    conjecture.py mixed                    fits the mixed models of the exported blocks into first/results/mixed-*.csv (needs R
+                                           with lmerTest)
+    conjecture.py page                     first/page.md, its tables and figures, from all exported blocks
 
 Each block has a store, fedbits-out/conjecture/BLOCK unless --out says otherwise. Nothing runs if a file has changed."""
 import argparse
@@ -29,8 +31,10 @@ import typing
 
 from conjecture_study import descriptive, mixed as mixed_models, page as study_page, results, secondary, why
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "docs" / "conjecture" / "results"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDER = pathlib.Path("research") / "absolute-compressors" / "first"
+PLAN = FOLDER / "plan.md"
+RESULTS = ROOT / FOLDER / "results"
 STORES = pathlib.Path("fedbits-out") / "conjecture"
 BUDGETS = ("5", "1")
 PROBLEMS = ("libsvm/a9a", "libsvm/w8a")
@@ -38,7 +42,7 @@ STEPS = (1, 10)
 ROBUSTNESS = ("robust-dirichlet", "robust-quadratics", "robust-momentum", "robust-published")
 NETWORKS = ("network-core", "network-low-rank", "network-grid", "cifar-core")
 DESCRIPTIVE = descriptive.BLOCKS
-# At the file's own step size Top-k diverges in one cell of these blocks, which then has no budget (docs/conjecture-plan.md, the additions).
+# At the file's own step size Top-k diverges in one cell of these blocks, which then has no budget (first/plan.md, the additions).
 CHANGED = {"a9a-1-steps-10": ("local.learning_rate=0.25/L",), "cifar-core": ("local.learning_rate=0.025",)}
 
 
@@ -49,7 +53,7 @@ class Block(typing.NamedTuple):
     changed: tuple = ()  # words for --set
 
     def sweep(self):
-        with open(ROOT / "docs" / "conjecture" / self.file, "rb") as file:
+        with open(ROOT / FOLDER / self.file, "rb") as file:
             return tomllib.load(file)["sweep"]
 
     def settings(self):
@@ -87,15 +91,15 @@ def blocks():
 
 def sums(root):
     """Returns the SHA-256 sums of the files of the study by name."""
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted((root / "docs" / "conjecture").glob("*.toml"))}
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted((root / FOLDER).glob("*.toml"))}
 
 
 def problems(root):
     """Returns what differs between the files and the plan."""
-    written = dict(re.findall(r"^\| `([^`]+\.toml)` \| `([0-9a-f]{64})` \|$", (root / "docs" / "conjecture-plan.md").read_text(), re.MULTILINE))
+    written = dict(re.findall(r"^\| `([^`]+\.toml)` \| `([0-9a-f]{64})` \|$", (root / PLAN).read_text(), re.MULTILINE))
     found = sums(root)
-    texts = [f"{name} is not in docs/conjecture-plan.md" for name in found if name not in written]
-    texts += [f"{name} is in docs/conjecture-plan.md and not in docs/conjecture" for name in written if name not in found]
+    texts = [f"{name} is not in {PLAN}" for name in found if name not in written]
+    texts += [f"{name} is in {PLAN} and not in {FOLDER}" for name in written if name not in found]
     for name, digest in found.items():
         if digest != written.get(name, digest):
             texts.append(f"{name} has the SHA-256 {digest}, the plan says {written[name]}")
@@ -105,7 +109,7 @@ def problems(root):
 def play(command, fedbits, block, out, more):
     """Returns the exit code of fedbits for a block."""
     part = blocks()[block]
-    words = [fedbits, "sweep" if command == "run" else "plan", str(ROOT / "docs" / "conjecture" / part.file), *part.settings()]
+    words = [fedbits, "sweep" if command == "run" else "plan", str(ROOT / FOLDER / part.file), *part.settings()]
     if command == "run":
         words += ["--resume", "--out", str(out)]
     return subprocess.call(words + more)
@@ -143,7 +147,7 @@ def mixed(root):
     if lacking:
         print(f"{lacking} is not installed", file=sys.stderr)
         return 1
-    folder = root / "docs" / "conjecture" / "results"
+    folder = root / FOLDER / "results"
     for budget in BUDGETS:
         names = results.blocks_in(folder, studies()[budget])
         if names:
@@ -161,14 +165,14 @@ def groups():
 def exported(root, name, bits="up"):
     """Returns what has been exported of a study."""
     planned = studies()[name]
-    return study_page.Study(root / "docs" / "conjecture" / "results", name, list(planned), groups(), bits, next(iter(planned.values())).grids())
+    return study_page.Study(root / FOLDER / "results", name, list(planned), groups(), bits, next(iter(planned.values())).grids())
 
 
 def page(root):
     """Writes the page and its figures."""
     others = {kind: [exported(root, name) for name in names]
               for kind, names in (("robustness", ROBUSTNESS), ("networks", NETWORKS), ("descriptive", DESCRIPTIVE))}
-    study_page.write(root / "docs" / "conjecture-1.md", [exported(root, name) for name in BUDGETS],
+    study_page.write(root / FOLDER / "page.md", [exported(root, name) for name in BUDGETS],
                      [exported(root, name, "both") for name in BUDGETS], others)
 
 

@@ -1,5 +1,5 @@
-"""The mixed model of docs/conjecture-plan.md, a check of sensitivity: fitted by scripts/conjecture_study/mixed.R, kept in docs/conjecture/results/mixed-*.csv,
-shown by docs/conjecture-1.md. Only a fit needs R; the page reads the small table."""
+"""The mixed model of first/plan.md, a check of sensitivity: fitted by conjecture_study/mixed.R, kept in first/results/mixed-*.csv,
+shown by first/page.md. Only a fit needs R; the page reads the small table."""
 import csv
 import math
 import pathlib

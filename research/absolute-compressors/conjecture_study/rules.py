@@ -1,4 +1,4 @@
-"""Three rules of thumb of docs/conjecture-1.md, each with the counts that support it. They are descriptive: nothing in them is tested but what the
+"""Three rules of thumb of first/page.md, each with the counts that support it. They are descriptive: nothing in them is tested but what the
 tables of the page test."""
 import math
 import statistics

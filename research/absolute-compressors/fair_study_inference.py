@@ -1,4 +1,4 @@
-"""What docs/conjecture-plan-2.md infers from the exported tables: contrasts, slopes and who is ahead, each from repetitions of the tuning.
+"""What second/plan.md infers from the exported tables: contrasts, slopes and who is ahead, each from repetitions of the tuning.
 
 A repetition has one number for each group and pair, the mean over its seeds, and the numbers of the repetitions are tested with a variance that is
 pooled over all groups of a pair. Needs nothing but Python."""
