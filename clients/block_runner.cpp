@@ -135,6 +135,7 @@ MessageBatch<T> BlockRunner<T>::exchange(const RoundView<T>& view, int phase, st
     const ScopedTimer timer(seconds_in(times, &RoundTimes::compress_s));
     if (phase == 0 && kept_.are_wanted)
       on_host(exec, block, [&](const Exec&, const ClientBlock<T>& part) { keep_updates_of(exec, round, part); });
+    if (phase == 0 && parts_.postprocessor.part != nullptr) postprocess(exec, round, block);
     send_block(exec, round, block, phase);
   });
   if (options_.times != nullptr) add_times(*options_.times);
@@ -289,6 +290,25 @@ void BlockRunner<T>::refuse_non_finite(const ClientBlock<T>& block) {
     if (finite) continue;
     for (const BatchView<T>& vector : block.vectors) std::fill_n(vector.row(k), vector.P, T(0));
   }
+}
+
+// Changes the block's vectors where the postprocessor works: where they lie, or on the CPU's threads.
+template <class T>
+void BlockRunner<T>::postprocess(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
+  const auto change = [&](const Exec& where, const ClientBlock<T>& part) {
+    for (std::size_t v = 0; v < part.vectors.size(); ++v) parts_.postprocessor.part->on_client(where, round, part, v);
+  };
+  if (parts_.postprocessor.device == exec.device) {
+    Workspace::Frame frame(*exec.workspace);
+    ClientBlock<T> there = block;
+    for (BatchView<T>& vector : there.vectors) vector = reachable(exec, vector, frame);
+    change(exec, there);
+    synchronise(exec);
+  } else {
+    on_host(exec, block, change);
+  }
+  if (now_->sent->num_statistics > 0)
+    for (const BatchView<T>& vector : block.vectors) clear_statistics_of(exec, round, vector);
 }
 
 template <class T>

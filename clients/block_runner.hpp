@@ -25,6 +25,7 @@
 #include "compressors/conversation.hpp"
 #include "compressors/exchange.hpp"
 #include "compressors/feedback/feedback.hpp"
+#include "compressors/postprocessors/postprocessor.hpp"
 #include "fl_core/memory/thread_pool.hpp"
 #include "fl_core/ops/matrix_products.hpp"
 #include "fl_core/round/cohort_runner.hpp"
@@ -62,8 +63,9 @@ struct BlockRunnerParts {
   const Exchange<T>& exchange;
   const GradientOracle<T>* oracle;  // null if vectors are given
   ThreadPool& pool;
-  ClientState<T>& state;                   // of the clients that the runner computes
-  const SharedState<T>& shared;            // the replica of the runner's process
+  ClientState<T>& state;         // of the clients that the runner computes
+  const SharedState<T>& shared;  // the replica of the runner's process
+  ClientPostprocessor<T> postprocessor{};
   const GivenVectors<T>* given = nullptr;  // these take the place of the local update's vectors; for a runner on the CPU
 };
 
@@ -128,6 +130,7 @@ class BlockRunner final {
   void train_and_upload(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
   [[nodiscard]] bool is_plain() const { return options_.device != Device::cpu && options_.memory == Device::cuda; }
   void refuse_non_finite(const ClientBlock<T>& block);
+  void postprocess(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
   void send_block(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase);
   // `has_vector`: the first vector is in the block's memory, or the new state that replaces it there.
   void send_channel(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t channel,

@@ -34,6 +34,9 @@ struct LocalTraits {
   bool computes_anywhere = false;  // its theory allows each client a start of its own (RunSettings::offset_slot)
   bool can_normalise = false;      // heeds RunSettings::normalises: divides its vectors by its work and says so in ClientBlock::work
   bool needs_optimum = false;      // prepare() receives x*
+  // Each vector builds on the client's last one (a difference of gradients that the server adds up, a tracker): a postprocessor that
+  // changed one would change all that follow.
+  bool builds_on_last = false;
 };
 
 template <class T>

@@ -50,14 +50,13 @@ void Reducer<T>::take(const RoundView<T>& round, int phase, MessageBatch<T> batc
 template <class T>
 void Reducer<T>::receive(const RoundView<T>& round) {
   if (!parts_.run.local_statistics) average_statistics();
-  if (!sums_are_estimates()) {
-    std::vector<ArrivedMessages<T>> arrived;
-    for (std::size_t c = 0; c < channels_.size(); ++c)
-      arrived.push_back({parts_.exchange.channels[c].phase_scope.back(), channels_[c].arrived});
-    parts_.feedback.receive({round, plan_->cohort_weight, plan_->population_weight, arrived, parts_.state, parts_.shared}, aggregates_,
-                            estimate_);
-  }
+  std::vector<ArrivedMessages<T>> arrived;
+  for (std::size_t c = 0; c < channels_.size(); ++c)
+    arrived.push_back({parts_.exchange.channels[c].phase_scope.back(), channels_[c].arrived});
+  const ServerRound<T> of_server{round, plan_->cohort_weight, plan_->population_weight, arrived, parts_.state, parts_.shared};
+  if (!sums_are_estimates()) parts_.feedback.receive(of_server, aggregates_, estimate_);
   if (parts_.run.normalises()) multiply_by_mean_work();
+  if (parts_.postprocessor != nullptr) parts_.postprocessor->on_server(of_server, estimate_);
   reader_.release();
 }
 

@@ -11,6 +11,7 @@
 
 #include "compressors/exchange.hpp"
 #include "compressors/feedback/feedback.hpp"
+#include "compressors/postprocessors/postprocessor.hpp"
 #include "fl_core/memory/thread_pool.hpp"
 #include "fl_core/round/cohort_runner.hpp"
 #include "fl_core/round/round_times.hpp"
@@ -31,6 +32,7 @@ struct ReducerParts {
   const FeedbackPlan& plan;  // of the feedback
   const Exchange<T>& exchange;
   const AggregationRule& aggregation;
+  const Postprocessor<T>* postprocessor;  // of the estimate; null: it stays as it is
   ServerState<T>& state;
   SharedState<T>& shared;  // the replica of this process
   ThreadPool& pool;

@@ -14,7 +14,8 @@ Round<T>::Round(RoundParts<T> parts, RoundSettings settings, std::span<T> model)
       settings_(std::move(settings)),
       model_(model),
       ledger_(parts.run.num_clients),
-      reducer_({parts.run, parts.feedback, parts.plan, parts.exchange, parts.aggregation, parts.state, parts.shared, parts.pool},
+      reducer_({parts.run, parts.feedback, parts.plan, parts.exchange, parts.aggregation, parts.postprocessor, parts.state, parts.shared,
+                parts.pool},
                settings_.sums, settings_.times),
       absence_(settings_.absence, parts.run.num_clients, parts.run.P) {
   parts_.optimizer.open(model.size());
@@ -130,9 +131,10 @@ void Round<T>::open(std::uint32_t round, bool measure) {
   parts_.downlink.send(parts_.pool.exec(0), round, model_, cohorts_.now.cohort, parts_.shared, ledger_);
   reducer_.open(cohorts_.now);
   const double step_size = settings_.step_size * settings_.schedule.factor(round, settings_.rounds);
+  const double plain_rate = parts_.postprocessor == nullptr ? parts_.optimizer.plain_rate().value_or(0) : 0;
   order_ = {.round = round,
             .step_size = step_size,
-            .server_step = parts_.optimizer.plain_rate().value_or(0) * step_of(step_size),
+            .server_step = plain_rate * step_of(step_size),
             .coin = parts_.feedback.toss(parts_.run, round),
             .measure = measure,
             .cohort = cohorts_.now.cohort};

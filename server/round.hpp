@@ -31,6 +31,7 @@ struct RoundParts {
   const FeedbackPlan& plan;  // of the feedback
   const Exchange<T>& exchange;
   const AggregationRule& aggregation;
+  const Postprocessor<T>* postprocessor;  // of the estimate; null: it stays as it is
   CohortRunner<T>& runner;
   ClientProbe<T>* probe;  // of the same clients, for measures; null if they cannot be probed
   ServerOptimizer<T>& optimizer;

@@ -25,6 +25,7 @@ const std::vector<std::pair<std::string, std::string>>& listed_roles() {
                                                                          {"partitioners", "partitioner"},
                                                                          {"local-updates", "local_update"},
                                                                          {"participations", "participation"},
+                                                                         {"postprocessors", "postprocessor"},
                                                                          {"aggregations", "aggregation"},
                                                                          {"servers", "server_optimizer"},
                                                                          {"data", "data"},

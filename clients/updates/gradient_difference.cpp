@@ -23,6 +23,7 @@ class GradientDifference final : public LocalUpdate<T> {
   [[nodiscard]] std::vector<Unit> units() const override { return {Unit::gradient}; }
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"marina"}; }
 
+  [[nodiscard]] LocalTraits traits() const override { return {.builds_on_last = true}; }
   [[nodiscard]] std::string host_walks() const override { return ""; }
   void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const Sample sample{.full = round.order.coin, .round = round.order.round};

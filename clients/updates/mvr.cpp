@@ -31,6 +31,7 @@ class MvrUpdate final : public LocalUpdate<T> {
   [[nodiscard]] std::vector<Unit> units() const override { return {Unit::gradient}; }
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"dasha"}; }
 
+  [[nodiscard]] LocalTraits traits() const override { return {.builds_on_last = true}; }
   [[nodiscard]] std::string host_walks() const override { return "reads every client's tracker"; }
   void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     Workspace::Frame frame(*exec.workspace);

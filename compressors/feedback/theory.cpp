@@ -38,6 +38,7 @@ std::string unmet_by_the_round(const TheoryFacts& facts) {
     return "the theorem needs plain steps of the server: use server.kind = \"sgd\" with learning_rate = 1 and no momentum or weight decay";
   if (!facts.round.exact_downlink)
     return "the theorem needs clients that receive the model as it is: use compressor.down.kind = \"identity\"";
+  if (!facts.round.no_postprocessor) return "the theorem needs vectors and an estimate that nothing changes: leave [postprocessor] out";
   return "";
 }
 

@@ -24,6 +24,7 @@ struct FL_API RoundFacts {
   bool averages_by_weight = true;  // the server averages with the weights w_i of f
   bool plain_server = true;        // x <- x - gamma estimate
   bool exact_downlink = true;
+  bool no_postprocessor = true;  // neither vectors nor the estimate are changed
 };
 
 // The properties of a problem and a run that theorems use. Smoothness constants include the regularisers.

@@ -152,6 +152,9 @@ constexpr FieldWord kWords[] = {
     // the server
     {"server_lr, server_learning_rate, global_lr, global_learning_rate, lr_server, server_step_size", "server.learning_rate"},
     {"server_momentum, global_momentum, server_beta", "server.momentum"},
+    {"clip, clipping, gradient_clipping, grad_clip, clip_grad_norm, norm_clip, max_grad_norm, clip_norm, clipping_norm",
+     "postprocessor.kind=norm_clipping"},
+    {"postprocessing, post_processor, postprocessors", "[postprocessor]"},
     {"aggregator, aggregation_rule, robust_aggregation, robust", "[aggregation]"},
     {"median, coordinatewise_median, coordinate_wise_median, comed", "aggregation.kind=coordinate_median"},
     {"strategy, algorithm, method, server_optimizer, server_opt, fed_algorithm", "[server]"},
@@ -173,7 +176,7 @@ constexpr FieldWord kWords[] = {
 };
 
 constexpr AbsentThing kAbsent[] = {
-    {"privacy, dp, dp_sgd, dp_fedavg, differential_privacy, noise_multiplier, secure_aggregation, secagg, max_grad_norm, clip_norm",
+    {"privacy, dp, dp_sgd, dp_fedavg, differential_privacy, noise_multiplier, secure_aggregation, secagg",
      "fedbits has no privacy mechanism: neither differential privacy nor secure aggregation"},
     {"asynchronous, async, is_async, staleness, fedbuff, fedasync", "rounds are synchronous: fedbits has no asynchronous updates"},
     {"attack, attacks, byzantine, malicious, defense, defence, krum, trimmed_mean, robust_aggregation",

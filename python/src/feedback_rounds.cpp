@@ -20,6 +20,7 @@ Scenario scenario_of(const FeedbackSettings& settings) {
   scenario.seeds.compressor = settings.seed;
   scenario.local.options = Registry::instance().default_options("local_update", kLocal);
   scenario.feedback_up = {settings.kind, settings.options};
+  scenario.postprocessor.options = Registry::instance().default_options("postprocessor", scenario.postprocessor.kind);
   scenario.up[""].unit = settings.unit;
   for (const ChannelOperator& one : settings.operators)
     scenario.up[one.channel] = {
@@ -120,7 +121,7 @@ FeedbackRounds<T>::FeedbackRounds(const FeedbackSettings& settings)
   clients_->allow_waves(run_.num_clients);
   declare_slots<T>(method_, run_, {.clients = clients_.get(), .shared = &shared_, .server = &server_});
   runner_ = std::make_unique<BlockRunner<T>>(
-      BlockRunnerParts<T>{*method_.local, *method_.feedback, method_.exchange, nullptr, pool_, *clients_, shared_, &given_}, 1,
+      BlockRunnerParts<T>{*method_.local, *method_.feedback, method_.exchange, nullptr, pool_, *clients_, shared_, {}, &given_}, 1,
       BlockRunnerOptions{.counts_bits = false});
   process_ = std::make_unique<ClientProcess<T>>(parts(), AbsenceRule{}, false, run_.num_clients);
   reducer_ = std::make_unique<Reducer<T>>(

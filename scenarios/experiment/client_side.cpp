@@ -26,7 +26,9 @@ ClientSide<T>::ClientSide(const Scenario& scenario, FederatedProblem<T>& problem
   });
   static_assert(static_cast<int>(PublishedMetrics::ec_sgd) == static_cast<int>(EvaluateOptions::PublishedMetrics::ec_sgd));
   runner_ = std::make_unique<BlockRunner<T>>(
-      BlockRunnerParts<T>{*method.local, *method.feedback, method.exchange, oracle_.get(), pool, *state_, shared.slots}, cohort.most,
+      BlockRunnerParts<T>{*method.local, *method.feedback, method.exchange, oracle_.get(), pool, *state_, shared.slots,
+                          method.postprocessor.for_clients()},
+      cohort.most,
       BlockRunnerOptions{.block = place.block,
                          .materialise = place.materialise,
                          .published_metrics = static_cast<PublishedMetrics>(static_cast<int>(scenario.evaluate.published_metrics)),

@@ -13,17 +13,17 @@ std::string sentence(const std::string& key, const std::string& name, const std:
   return key + " = \"" + name + "\": the host " + does;
 }
 
-bool has_cuda_half(const std::string& operation, Precision precision) {
+bool has_cuda_half(const std::string& role, const std::string& name, Precision precision) {
   const Registry& registry = Registry::instance();
   const bool has_any = registry.contains("compressor", "identity", Device::cuda, precision);  // in this build
-  return !has_any || registry.contains("compressor", operation, Device::cuda, precision);
+  return !has_any || registry.contains(role, name, Device::cuda, precision);
 }
 
 }  // namespace
 
 template <class T>
 std::vector<std::string> host_needs(const Scenario& scenario, const LocalUpdate<T>& local, const Feedback<T>& feedback,
-                                    const Exchange<T>& exchange, bool materialises) {
+                                    const Exchange<T>& exchange, const PostprocessorPlan& postprocessor, bool materialises) {
   std::vector<std::string> needs;
   if (const std::string does = feedback.plan().host_walks; !does.empty())
     needs.push_back(sentence("feedback.up.kind", scenario.feedback_up.kind, does));
@@ -36,8 +36,12 @@ std::vector<std::string> host_needs(const Scenario& scenario, const LocalUpdate<
   for (const ExchangeChannel<T>& channel : exchange.channels) {
     const std::string& kind = scenario.compressor_up(channel.name).part.kind;
     const std::string key = scenario.up.contains(channel.name) && !channel.name.empty() ? "compressor.up." + channel.name : "compressor.up";
-    if (!has_cuda_half(kind, kPrecisionOf<T>)) needs.push_back(sentence(key + ".kind", kind, "runs the operator, which has no CUDA half"));
+    if (!has_cuda_half("compressor", kind, kPrecisionOf<T>))
+      needs.push_back(sentence(key + ".kind", kind, "runs the operator, which has no CUDA half"));
   }
+  if (const std::string& kind = scenario.postprocessor.kind;
+      postprocessor.changes_vectors && !has_cuda_half("postprocessor", kind, kPrecisionOf<T>))
+    needs.push_back(sentence("postprocessor.kind", kind, "runs the postprocessor, which has no CUDA half"));
   if (materialises) needs.emplace_back("--materialise: the host encodes and decodes every message");
   if (scenario.evaluate.published_metrics != EvaluateOptions::PublishedMetrics::none)
     needs.emplace_back("evaluate.published_metrics: the host keeps every gradient for the norms that published code stored");
@@ -60,8 +64,8 @@ std::vector<std::string> why_clients_train_on_cpu(const Scenario& scenario, cons
 template std::vector<std::string> why_clients_train_on_cpu(const Scenario&, const LocalUpdate<float>&, const Model<float>&);
 template std::vector<std::string> why_clients_train_on_cpu(const Scenario&, const LocalUpdate<double>&, const Model<double>&);
 template std::vector<std::string> host_needs(const Scenario&, const LocalUpdate<float>&, const Feedback<float>&, const Exchange<float>&,
-                                             bool);
+                                             const PostprocessorPlan&, bool);
 template std::vector<std::string> host_needs(const Scenario&, const LocalUpdate<double>&, const Feedback<double>&, const Exchange<double>&,
-                                             bool);
+                                             const PostprocessorPlan&, bool);
 
 }  // namespace fl

@@ -9,7 +9,8 @@ namespace fl {
 // Chooses GPU memory, or managed memory if the host needs to access vectors, state or messages.
 template <class T>
 void Experiment<T>::choose_memory() {
-  memory_.host_needs = host_needs(scenario_, *method_.local, *method_.feedback, method_.exchange, machine_.materialise);
+  memory_.host_needs =
+      host_needs(scenario_, *method_.local, *method_.feedback, method_.exchange, method_.postprocessor.plan, machine_.materialise);
   if (machine_.keeps_managed) memory_.host_needs.emplace_back("MachineOptions::keeps_managed: a test asks for it");
   memory_.device = machine_.device == Device::cpu ? Device::cpu : memory_.host_needs.empty() ? Device::cuda : Device::managed;
   if (memory_.device != Device::managed || shares_managed_memory()) return;

@@ -140,6 +140,27 @@ void check_aggregation(const CheckedParts<T>& parts, Problems& problems) {
                                                 "' learn the mean of a first one before they send the next"});
 }
 
+// Adds problems for methods that need the vectors or the estimate as they are.
+template <class T>
+void check_postprocessor(const CheckedParts<T>& parts, const FeedbackNeeds& needs, Problems& problems) {
+  const PostprocessorPlan& plan = parts.method.postprocessor.plan;
+  const std::string name = "'" + parts.scenario.postprocessor.kind + "'", local = "local kind '" + parts.scenario.local.kind + "'";
+  const std::vector<std::string> vectors = parts.method.local->vectors();
+  if (plan.changes_vectors && parts.method.local->traits().builds_on_last)
+    problems.push_back({"postprocessor.kind", name + " changes what clients send, and each vector of " + local +
+                                                  " builds on the one before, so that a change would stay in all that follow: use " +
+                                                  "local kind \"gradient\" or \"sgd\""});
+  if (plan.changes_vectors && plan.one_vector && vectors.size() > 1) {
+    std::string all;
+    for (const std::string& vector : vectors) all += (all.empty() ? "" : ", ") + vector;
+    problems.push_back({"postprocessor.kind",
+                        name + " changes one vector of each client, and " + local + " sends several, in units of their own (" + all + ")"});
+  }
+  if (plan.changes_estimate && needs.plain_server)
+    problems.push_back({"postprocessor.kind", name + " changes the server's estimate, and feedback '" + parts.scenario.feedback_up.kind +
+                                                  "' needs to know the length of the server's step along its own"});
+}
+
 // Adds problems with keys of the server, of participation and of the downlink.
 template <class T>
 void check_server(const CheckedParts<T>& parts, const ExchangeChannel<T>& down, Problems& problems) {
@@ -188,6 +209,7 @@ void check_parts(const CheckedParts<T>& parts) {
   });
   const FeedbackNeeds needs = parts.method.feedback->needs();
   check_needs(needs, parts.method.plan, combination_of(parts, needs, down, problems), problems);
+  check_postprocessor(parts, needs, problems);
   check_server(parts, down, problems);
   check_follows_steps(parts, down, problems);
   for (const auto& [channel, _] : parts.scenario.up) {

@@ -9,6 +9,20 @@
 
 namespace fl {
 
+namespace {
+
+template <class T>
+RunPostprocessor<T> make_postprocessor(const Part& part, Device device) {
+  RunPostprocessor<T> made;
+  if (Registry::instance().contains("postprocessor", part.kind, device, kPrecisionOf<T>)) made.device = device;
+  made.of_server = make_named<Postprocessor<T>>("postprocessor", part, kPrecisionOf<T>);
+  made.of_clients = make_part<Postprocessor<T>>("postprocessor", part.kind, part.options, made.device, kPrecisionOf<T>);
+  made.plan = made.of_server->plan();
+  return made;
+}
+
+}  // namespace
+
 template <class T>
 RunMethod<T> make_method(const Scenario& scenario, const LayerTable& layers, std::size_t num_clients, Device device) {
   RunMethod<T> method;
@@ -26,6 +40,7 @@ RunMethod<T> make_method(const Scenario& scenario, const LayerTable& layers, std
     channel.every = spec.every;
     method.exchange.channels.push_back(std::move(channel));
   }
+  about_key("postprocessor.kind", [&] { method.postprocessor = make_postprocessor<T>(scenario.postprocessor, device); });
   method.unit = scenario.compressor_up("").unit.value_or(method.local->units().front());
   return method;
 }

@@ -10,6 +10,7 @@
 #include "clients/local_update.hpp"
 #include "compressors/exchange.hpp"
 #include "compressors/feedback/feedback.hpp"
+#include "compressors/postprocessors/postprocessor.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/round/absence_rule.hpp"
 #include "fl_core/round/round_views.hpp"
@@ -18,12 +19,24 @@
 
 namespace fl {
 
+// The postprocessor of a run: one for clients, on a GPU if it has a CUDA half, and one for the server, on the CPU.
+template <class T>
+struct RunPostprocessor {
+  PostprocessorPlan plan;
+  std::unique_ptr<Postprocessor<T>> of_clients, of_server;
+  Device device = Device::cpu;  // of of_clients
+
+  [[nodiscard]] ClientPostprocessor<T> for_clients() const { return {plan.changes_vectors ? of_clients.get() : nullptr, device}; }
+  [[nodiscard]] const Postprocessor<T>* for_server() const { return plan.changes_estimate ? of_server.get() : nullptr; }
+};
+
 template <class T>
 struct RunMethod {
   std::unique_ptr<LocalUpdate<T>> local;
   std::unique_ptr<Feedback<T>> feedback;
   FeedbackPlan plan;  // of the feedback
   Exchange<T> exchange;
+  RunPostprocessor<T> postprocessor;
   Unit unit = Unit::gradient;
 };
 

@@ -36,16 +36,17 @@ ServerSide<T> make_server_side(const Scenario& scenario, const LayerTable& layer
   side.downlink = std::make_unique<Downlink<T>>(make_channel<T>(scenario, layers, "down", scenario.down, 0xD0, 1, Device::cpu),
                                                 scenario.down.sends(), run.num_clients, run.P, run.local_statistics);
   if (place.keeps_messages) side.downlink->keep_messages();
-  side.round = std::make_unique<Round<T>>(
-      RoundParts<T>{*side.parts.participation, *method.feedback, method.plan, method.exchange, *side.parts.aggregation, clients.runner,
-                    clients.probe, *side.parts.optimizer, *side.downlink, run, shared, *side.state, pool},
-      RoundSettings{.step_size = place.step_size,
-                    .schedule = method.local->step_settings().schedule,
-                    .rounds = static_cast<std::uint32_t>(scenario.rounds),
-                    .absence = absence,
-                    .times = place.times,
-                    .sums = place.sums},
-      model);
+  side.round =
+      std::make_unique<Round<T>>(RoundParts<T>{*side.parts.participation, *method.feedback, method.plan, method.exchange,
+                                               *side.parts.aggregation, method.postprocessor.for_server(), clients.runner, clients.probe,
+                                               *side.parts.optimizer, *side.downlink, run, shared, *side.state, pool},
+                                 RoundSettings{.step_size = place.step_size,
+                                               .schedule = method.local->step_settings().schedule,
+                                               .rounds = static_cast<std::uint32_t>(scenario.rounds),
+                                               .absence = absence,
+                                               .times = place.times,
+                                               .sums = place.sums},
+                                 model);
   return side;
 }
 

@@ -42,6 +42,7 @@ TheoryFacts theory_facts(const TheoryParts<T>& parts, FederatedProblem<T>& probl
   facts.round.averages_by_weight = averages_by_weight(parts.scenario);
   facts.round.plain_server = steps_plainly(parts.scenario.server.part);
   facts.round.exact_downlink = sends_models_exactly(parts.scenario);
+  facts.round.no_postprocessor = changes_nothing(parts.scenario.postprocessor);
   return facts;
 }
 

@@ -43,6 +43,7 @@ template <class T>
 [[nodiscard]] bool steps_plainly(const Part& server);
 [[nodiscard]] bool averages_by_weight(const Scenario& scenario);
 [[nodiscard]] bool sends_models_exactly(const Scenario& scenario);
+[[nodiscard]] bool changes_nothing(const Part& postprocessor);
 
 // Returns whether a theorem's assumptions on the parts hold, regardless of numbers and step size: error feedback (or an exact or unbiased
 // operator without), one gradient of each client, full participation, an exact downlink, plain steps of the server, and a compressor that

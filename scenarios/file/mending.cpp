@@ -83,8 +83,8 @@ struct StandIn {
   std::vector<std::string> keys;
 };
 
-const std::vector<std::string> kMethodKeys = {"feedback",   "aggregation.kind",     "server.average",    "server.kind",
-                                              "local.kind", "participation.absent", "compressor.up.unit"};
+const std::vector<std::string> kMethodKeys = {"feedback",    "postprocessor.kind", "aggregation.kind",     "server.average",
+                                              "server.kind", "local.kind",         "participation.absent", "compressor.up.unit"};
 
 // Methods that go together, in the place of methods that do not.
 StandIn with_plain_method(Scenario s) {
@@ -95,6 +95,7 @@ StandIn with_plain_method(Scenario s) {
   s.server = {};
   s.up.at("").part = s.down.part = default_part("compressor", "identity");
   s.server.part = default_part("server_optimizer", "sgd");
+  s.postprocessor = default_part("postprocessor", "none");
   s.aggregation = default_part("aggregation", "mean");
   s.participation.absent = AbsentState::keep;
   s.local = default_part("local_update", "sgd");

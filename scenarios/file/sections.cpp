@@ -209,6 +209,14 @@ Section participation_section(ParticipationSpec& participation) {
   return section;
 }
 
+Section postprocessor_section(Part& part) {
+  Section section =
+      part_section("postprocessor", "postprocessor", part,
+                   "A change of the vectors that clients give to their feedback, or of the estimate that the server steps along.");
+  section.unwritten_kind = "none";
+  return section;
+}
+
 Section aggregation_section(Part& part) {
   Section section =
       part_section("aggregation", "aggregation", part, "The rule by which the server makes one vector of the clients' messages.");
@@ -383,6 +391,7 @@ void for_each_section(Scenario& s, const F& f) {
   f("feedback", [] { return Section{.path = "feedback"}; });
   f("feedback.up",
     [&] { return part_section("feedback.up", "feedback", s.feedback_up, "The method that keeps the clients' compression error."); });
+  f("postprocessor", [&] { return postprocessor_section(s.postprocessor); });
   f("aggregation", [&] { return aggregation_section(s.aggregation); });
   f("server", [&] { return server_section(s.server); });
   f("evaluate", [&] { return evaluate_section(s.evaluate); });

@@ -25,6 +25,7 @@
 #include "clients/nn/module.hpp"
 #include "compressors/compressor.hpp"
 #include "compressors/feedback/feedback.hpp"
+#include "compressors/postprocessors/postprocessor.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/data/data_generator.hpp"
@@ -86,6 +87,7 @@ void make_once(const PartName& part, Precision precision) {
       make_as<Feedback<T>>(factory, options);
       make_as<LocalUpdate<T>>(factory, options);
       make_as<Model<T>>(factory, options);
+      make_as<Postprocessor<T>>(factory, options);
       make_as<ServerOptimizer<T>>(factory, options);
       make_as<DataGenerator<T>>(factory, options);
       make_as<nn::Module<T>>(factory, options);

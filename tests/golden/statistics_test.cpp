@@ -70,6 +70,35 @@ TEST_F(RunningStatistics, AreAMeanWhateverTheWeights) {
   for (std::size_t j = 0; j < kStatistics; ++j) EXPECT_NEAR(unbiased[j], normalised[j], 1e-14);
 }
 
+// Clipping leaves them alone: they are not part of the vector that is clipped, and not counted in its norm.
+TEST_F(RunningStatistics, AreNotClipped) {
+  const auto after = [this](const std::string& more) {
+    ScenarioText s = study();
+    s.local = kSteps;
+    s.more = more;
+    OneRun<double> run(s.str());
+    run.play(1, 1);
+    return run.model();
+  };
+  const std::vector<double> plain = after("");
+  for (const std::string side : {"client", "server"}) {
+    const std::vector<double> clipped = after("[postprocessor]\nkind = 'norm_clipping'\nlimit = 1e-3\nside = '" + side + "'\n");
+    EXPECT_EQ(statistics_of(clipped), statistics_of(plain)) << side;
+    EXPECT_NE(clipped.front(), plain.front()) << side;
+  }
+  // One client: its statistics move by about 1, which the norm of its update would show.
+  ScenarioText one = study(1);
+  one.local = kSteps;
+  OneRun<double> before(one.str());
+  const std::vector<double> start = before.model();
+  one.more = "[postprocessor]\nkind = 'norm_clipping'\nlimit = 1e-3\n";
+  OneRun<double> run(one.str());
+  run.play(1, 1);
+  double moved = 0;
+  for (std::size_t j = 0; j < kWeights; ++j) moved += (run.model()[j] - start[j]) * (run.model()[j] - start[j]);
+  EXPECT_NEAR(std::sqrt(moved), 1e-3, 1e-12);
+}
+
 // ---- full gradients move them ----
 
 // MARINA whose coin always falls on the full gradient, and the first round of MVR, are gradients of all rows.

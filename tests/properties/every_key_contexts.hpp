@@ -295,6 +295,7 @@ inline const std::vector<Context> kContexts = {
     {"compressor.down", "", "send", {"compressor.up={kind='top_k', k=2}"}, {"'model'"}},
 
     // The server and what is measured.
+    {"postprocessor", "norm_clipping", "*", {"postprocessor.limit=0.01"}},
     {"server", "", "average", {"partition={kind='quantity_skew', clients=4, beta=0.5}"}},
     {"server",
      "",
