@@ -6,6 +6,7 @@ std::vector<Check> checks_of(const std::string& role) {
   if (role == "model") return model_checks();
   if (role == "partitioner") return partitioner_checks();
   if (role == "measure") return measure_checks();
+  if (role == "postprocessor") return postprocessor_checks();
   if (role != "compressor") return {};
   std::vector<Check> checks = compressor_checks();
   checks.insert(checks.end(), contract_checks().begin(), contract_checks().end());

@@ -110,6 +110,38 @@ TEST_F(PluginTest, ARuleOfAggregationIsAPlugin) {
   EXPECT_EQ(record.plugins[0].name, "trimmed_mean.so");
 }
 
+// A postprocessor is one file. A limit that no entry reaches changes nothing.
+TEST_F(PluginTest, APostprocessorIsAPlugin) {
+  write_small();
+  EXPECT_THAT(fedbits({"list", "postprocessors"}).out,
+              AllOf(HasSubstr("none"), HasSubstr("norm_clipping"), Not(HasSubstr("value_clipping"))));
+  EXPECT_THAT(fedbits({"run", "small.toml", "--set", "postprocessor.kind=value_clipping"}).err,
+              HasSubstr("unknown postprocessor \"value_clipping\""));
+  const Outcome checked = fedbits({"check", "--plugin", plugin("value_clipping")});
+  EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+  const auto checksum_of = [&](const std::string& out, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"run", "small.toml", "--out", out};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome outcome = fedbits(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return RunStore::open(folder_ / out, RunStore::Mode::read).list().at(0).checksum;
+  };
+  const auto with_limit = [&](const std::string& limit) {
+    return std::vector<std::string>{"--plugin", plugin("value_clipping"),      "--set", "postprocessor.kind=value_clipping",
+                                    "--set",    "postprocessor.limit=" + limit};
+  };
+  const std::string plain = checksum_of("plain", {});
+  EXPECT_EQ(checksum_of("wide", with_limit("1e6")), plain);
+  EXPECT_NE(checksum_of("narrow", with_limit("1e-3")), plain);
+  const RunRecord record = RunStore::open(folder_ / "narrow", RunStore::Mode::read).list().at(0);
+  ASSERT_EQ(record.plugins.size(), 1U);
+  EXPECT_EQ(record.plugins[0].name, "value_clipping.so");
+  EXPECT_EQ(fedbits({"run", "small.toml", "--plugin", plugin("value_clipping"), "--set", "postprocessor.kind=value_clipping", "--set",
+                     "postprocessor.limit=-1"})
+                .code,
+            2);
+}
+
 TEST_F(PluginTest, WhatARunDoesNotUseIsNotRecorded) {
   write_small();
   ASSERT_EQ(fedbits({"run", "small.toml", "--out", "out", "--plugin", plugin("big_client")}).code, 0);
@@ -175,7 +207,8 @@ TEST_F(PluginTest, WhatCannotBeLoadedIsRefusedInOneLine) {
     {plugin("empty"), "it registers no part"},
     {plugin("no_role"),
      "it threw while it was loaded: part \"half\": unknown role \"compresor\"; did you mean \"compressor\"? known: "
-     "aggregation, compressor, data, feedback, layer, local_update, measure, model, participation, partitioner, server_optimizer\n"},
+     "aggregation, compressor, data, feedback, layer, local_update, measure, model, participation, partitioner, postprocessor, "
+     "server_optimizer\n"},
   };
   write_small();
   for (const auto& [file, reason] : refused)

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "checks/check.hpp"
 #include "clients/model.hpp"
 #include "compressors/compressor.hpp"
+#include "compressors/postprocessors/postprocessor.hpp"
 #include "compressors/quantizer.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/data/partitioner.hpp"
@@ -310,6 +312,75 @@ TEST(FaultyPartitioners, AreFoundByTheCheckOfTheirFault) {
                                            {"throws", "rows", "threw: in the dark"}}) {
     std::string text;
     EXPECT_THAT(failed_checks("partitioner", part, &text), Contains(check)) << part;
+    EXPECT_THAT(text, HasSubstr(words)) << part;
+  }
+}
+
+// ---- postprocessors ---------------------------------------------------------------------------------------------------------------
+
+enum class PostFault { none, long_vectors, long_estimates, counts_calls, reads_neighbours, infinite, hidden_client, hidden_server, throws };
+
+// Clips entry by entry to 1, on both sides, with one fault.
+template <class T, PostFault kFault>
+class EntryClipping : public Postprocessor<T> {
+ public:
+  explicit EntryClipping(const NoOptions&) {}
+  [[nodiscard]] PostprocessorPlan plan() const override {
+    return {.changes_vectors = kFault != PostFault::hidden_client,
+            .changes_estimate = kFault != PostFault::hidden_server,
+            .bound = VectorBound{VectorBound::Norm::infinity, 1}};
+  }
+  void on_client(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t vector) const override {
+    if (kFault == PostFault::throws) throw std::out_of_range("in the dark");
+    ++calls_;
+    for (std::uint32_t k = 0; k < block.K; ++k) {
+      T* v = block.vectors[vector].row(k);
+      for (std::size_t j = 0; j < block.vectors[vector].P; ++j) {
+        if (kFault != PostFault::long_vectors) v[j] = std::clamp(v[j], T(-1), T(1));
+        if (kFault == PostFault::counts_calls && calls_ > 1) v[j] /= 2;
+        if (kFault == PostFault::reads_neighbours && k > 0) v[j] /= 2;
+        if (kFault == PostFault::infinite) v[j] = T(1) / v[j];
+      }
+    }
+  }
+  void on_server(const ServerRound<T>&, std::span<double> estimate) const override {
+    if (kFault == PostFault::long_estimates) return;
+    for (double& e : estimate) e = std::clamp(e, -1.0, 1.0);
+  }
+
+ private:
+  mutable std::atomic<int> calls_ = 0;
+};
+#define FL_POSTPROCESSOR(fault)                                     \
+  template <class T>                                                \
+  using EntryClipping_##fault = EntryClipping<T, PostFault::fault>; \
+  FL_REGISTER_PART(Postprocessor, EntryClipping_##fault, NoOptions, (PartInfo{"postprocessor", "clipping_" #fault, "", ""}))
+FL_POSTPROCESSOR(none);
+FL_POSTPROCESSOR(long_vectors);
+FL_POSTPROCESSOR(long_estimates);
+FL_POSTPROCESSOR(counts_calls);
+FL_POSTPROCESSOR(reads_neighbours);
+FL_POSTPROCESSOR(infinite);
+FL_POSTPROCESSOR(hidden_client);
+FL_POSTPROCESSOR(hidden_server);
+FL_POSTPROCESSOR(throws);
+
+TEST(FaultyPostprocessors, ASoundOnePasses) {
+  std::string text;
+  EXPECT_THAT(failed_checks("postprocessor", "clipping_none", &text), IsEmpty()) << text;
+}
+
+TEST(FaultyPostprocessors, AreFoundByTheCheckOfTheirFault) {
+  for (const auto& [part, check, words] : {std::tuple{"clipping_long_vectors", "bound", "the norm of a client's vector is"},
+                                           {"clipping_long_estimates", "bound", "the norm of the estimate is"},
+                                           {"clipping_counts_calls", "blocks", "the second time"},
+                                           {"clipping_reads_neighbours", "blocks", "blocks of 1 clients give other vectors"},
+                                           {"clipping_infinite", "finite", "become NaN or infinite"},
+                                           {"clipping_hidden_client", "plan", "on_client() changes vectors"},
+                                           {"clipping_hidden_server", "plan", "on_server() changes the estimate"},
+                                           {"clipping_throws", "bound", "threw: in the dark"}}) {
+    std::string text;
+    EXPECT_THAT(failed_checks("postprocessor", part, &text), Contains(check)) << part;
     EXPECT_THAT(text, HasSubstr(words)) << part;
   }
 }
