@@ -125,7 +125,8 @@ FeedbackRounds<T>::FeedbackRounds(const FeedbackSettings& settings)
       BlockRunnerOptions{.counts_bits = false});
   process_ = std::make_unique<ClientProcess<T>>(parts(), AbsenceRule{}, false, run_.num_clients);
   reducer_ = std::make_unique<Reducer<T>>(
-      ReducerParts<T>{run_, *method_.feedback, method_.plan, method_.exchange, *sum_, server_, shared_, pool_}, Device::cpu, nullptr);
+      ReducerParts<T>{run_, *method_.feedback, method_.plan, method_.exchange, *sum_, nullptr, server_, shared_, pool_}, Device::cpu,
+      nullptr);
   order_.round = 1;
 }
 
