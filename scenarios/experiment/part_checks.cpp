@@ -153,12 +153,15 @@ void check_postprocessor(const CheckedParts<T>& parts, const FeedbackNeeds& need
   if (plan.changes_vectors && plan.one_vector && vectors.size() > 1) {
     std::string all;
     for (const std::string& vector : vectors) all += (all.empty() ? "" : ", ") + vector;
-    problems.push_back({"postprocessor.kind",
-                        name + " changes one vector of each client, and " + local + " sends several, in units of their own (" + all + ")"});
+    problems.push_back({"postprocessor.kind", name + " changes one vector of each client, and " + local +
+                                                  " sends several, in units of their own (" + all +
+                                                  "): use local kind \"sgd\" or \"gradient\""});
   }
   if (plan.changes_estimate && needs.plain_server)
-    problems.push_back({"postprocessor.kind", name + " changes the server's estimate, and feedback '" + parts.scenario.feedback_up.kind +
-                                                  "' needs to know the length of the server's step along its own"});
+    problems.push_back({"postprocessor.kind",
+                        name + " changes the server's estimate, and feedback '" + parts.scenario.feedback_up.kind +
+                            "' needs to know the length of the server's step along its own: change the clients' vectors instead, or " +
+                            "use feedback \"none\" or \"ef14\""});
 }
 
 // Adds problems with keys of the server, of participation and of the downlink.
