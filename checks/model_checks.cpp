@@ -1,7 +1,7 @@
 // The requirements on every model: its gradient is the derivative of its loss, a block equals its clients one by one, float agrees with
 // double, and its Hessian, if it has one, is the derivative of its gradient. What a call gives does not depend on the calls before it.
 //
-// A model with running statistics, or one that needs several rows, computes gradients otherwise than losses: it is spared the checks that
+// A model with running averages, or one that needs several rows, computes gradients otherwise than losses: it is spared the checks that
 // compare them.
 #include <algorithm>
 #include <cmath>
@@ -102,7 +102,7 @@ void for_each_case(const std::string& part, Findings& findings, const Visit& vis
 template <class T>
 bool is_plain(const ModelBench<T>& bench) {
   return bench.model->minibatch_needs(0).least_rows <= 1 &&
-         std::ranges::none_of(bench.model->layers().layers, [](const Layer& layer) { return layer.statistic_rate > 0; });
+         std::ranges::none_of(bench.model->layers().layers, [](const Layer& layer) { return layer.running_rate > 0; });
 }
 
 // Returns whether |x - y| <= tolerance (1 + |y|); false for NaN.

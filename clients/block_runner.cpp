@@ -10,7 +10,7 @@
 #include "fl_core/ops/message_sums.hpp"
 #include "fl_core/ops/norms.hpp"
 #include "fl_core/ops/row_moves.hpp"
-#include "fl_core/round/own_statistics.hpp"
+#include "fl_core/round/kept_parameters.hpp"
 
 namespace fl {
 
@@ -30,7 +30,6 @@ BlockRunner<T>::BlockRunner(const BlockRunnerParts<T>& parts, std::size_t max_co
       writer_(parts.exchange, parts.pool.num_threads(),
               {.encodes = options.materialise,
                .counts_bits = options.counts_bits,
-               .statistics_stay = options.local_statistics,
                .device = options.device,
                .is_out_of_reach = options.device != Device::cpu && options.memory == Device::cuda}),
       on_device_(options.device),
@@ -39,7 +38,7 @@ BlockRunner<T>::BlockRunner(const BlockRunnerParts<T>& parts, std::size_t max_co
   for (std::size_t v = 0; v < parts.local_update.vectors().size(); ++v) vectors_.emplace_back();
   vectors_.front().in_place_slot = plan_.in_place_slot;
   if (options.device == Device::cuda && !options.trains_on_cpu && vectors_.size() == 1)
-    on_device_.training = make_device_training(parts.local_update, *parts.oracle, options.products);
+    on_device_.training = make_device_training(parts.local_update, *parts.oracle, options.products, options.kinds);
   if (on_device_.training == nullptr && options.products != MatrixProducts::full)
     throw key_error("matrix_products",
                     "\"" + std::string(to_string(options.products)) + "\" is for clients that train on a GPU; these train on the CPU");
@@ -121,8 +120,9 @@ MessageBatch<T> BlockRunner<T>::exchange(const RoundView<T>& view, int phase, st
       if (vectors_[v].in_place_slot.empty()) now_->vectors[v].resize_discard(round.order.cohort.size() * blocks_.stride);
 
   if (phase == 0) {
-    sent.num_statistics = num_statistics(round.run.statistics);
-    sent.statistics.resize_discard(round.order.cohort.size() * sent.num_statistics);
+    sent.num_own = round.run.kinds.num_unshared();
+    sent.num_averaged = round.run.kinds.num_averaged();
+    sent.own.resize_discard(round.order.cohort.size() * sent.num_own);
   }
   if (kept_.are_wanted && phase == 0) kept_.rows.resize_discard(round.order.cohort.size() * round.P());
   for_each_block([&](std::uint32_t index, const Exec& exec) {
@@ -150,7 +150,7 @@ MessageBatch<T> BlockRunner<T>::batch(std::size_t cohort) const {
   batch.contents.resize(now_->sent->channels.size());
   for (std::size_t c = 0; c < batch.contents.size(); ++c)
     for (std::uint32_t i = 0; i < cohort; ++i) batch.contents[c].push_back(payload(c, i));
-  for (std::uint32_t i = 0; i < cohort; ++i) batch.statistics.push_back(statistics(i));
+  for (std::uint32_t i = 0; i < cohort; ++i) batch.averaged.push_back(averaged(i));
   return batch;
 }
 
@@ -199,9 +199,7 @@ ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const ClientRound<T>
       block.vectors.push_back({scratch.vectors[v].data(), nullptr, block.K, round.P(), blocks_.stride});
     }
   }
-  if (now_->sent->num_statistics > 0)
-    block.statistics = {now_->sent->statistics.data() + block.first * now_->sent->num_statistics, nullptr, block.K,
-                        now_->sent->num_statistics, now_->sent->num_statistics};
+  if (const std::size_t U = now_->sent->num_own; U > 0) block.own = {now_->sent->own.data() + block.first * U, nullptr, block.K, U, U};
   for (auto& channel : now_->sent->channels) block.messages.push_back({channel.pointers.data() + block.first, block.K});
   block.work = std::span(now_->sent->work).subspan(block.first, block.K);
   return block;
@@ -216,18 +214,22 @@ void BlockRunner<T>::take_given(const ClientBlock<T>& block) {
   for (std::uint32_t k = 0; k < block.K; ++k) std::copy_n(given.row(k), given.P, block.vectors[0].row(k));
 }
 
+// Fills block.own with the values that clients have before their work: averaged parameters of the model, and those that they keep.
+template <class T>
+void BlockRunner<T>::open_own(const ClientRound<T>& round, const ClientBlock<T>& block) {
+  const ParameterKinds& kinds = round.run.kinds;
+  for (std::uint32_t k = 0; k < block.K; ++k) {
+    T* kept = gather_ranges(kinds.averaged, round.reference.data(), block.own.row(k));
+    if (!kinds.kept.empty()) read_kept(round.state, round.shared, block.clients[k], block.stored(round.state, kKeptValues).row(k), kept);
+  }
+}
+
 // Fills the block's vectors, on the GPU if possible.
 template <class T>
 void BlockRunner<T>::train(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
   if (parts_.given != nullptr) return take_given(block);
-  for (std::uint32_t k = 0; now_->sent->num_statistics > 0 && k < block.K; ++k) {
-    if (round.run.local_statistics)
-      read_own_statistics(round.state, round.shared, block.clients[k], block.stored(round.state, kOwnStatistics).row(k),
-                          block.statistics.row(k));
-    else
-      gather_statistics(round.run.statistics, round.reference.data(), block.statistics.row(k));
-  }
-  if (on_device_.training != nullptr && round.run.offset_slot.empty()) {
+  if (now_->sent->num_own > 0) open_own(round, block);
+  if (on_device_.training != nullptr && on_device_.training->can_start_at(round.run)) {
     Workspace::Frame frame(*exec.workspace);
     ClientBlock<T> there = block;
     for (BatchView<T>& vector : there.vectors) vector = reachable(exec, vector, frame);
@@ -242,13 +244,17 @@ void BlockRunner<T>::train(const Exec& exec, const ClientRound<T>& round, const 
 template <class T>
 BatchView<const T> BlockRunner<T>::start_of(const ClientRound<T>& round, const ClientBlock<T>& block, T* room) const {
   const std::size_t P = round.P();
-  if (round.run.offset_slot.empty()) return shared_view(round.reference.data(), block.K, P);
-  const BatchView<T> offset = block.stored(round.state, round.run.offset_slot);
+  if (room == nullptr) return shared_view(round.reference.data(), block.K, P);
+  const bool has_offset = !round.run.offset_slot.empty();
+  const BatchView<T> offset = has_offset ? block.stored(round.state, round.run.offset_slot) : BatchView<T>();
   const T factor = static_cast<T>(round.run.offset_factor);
   for (std::uint32_t k = 0; k < block.K; ++k) {
-    const T* m = offset.row(k);
     T* x = room + k * P;
-    for (std::size_t j = 0; j < P; ++j) x[j] = round.reference[j] - factor * m[j];
+    std::ranges::copy(round.reference, x);
+    for (std::size_t j = 0; has_offset && j < P; ++j) x[j] -= factor * offset.row(k)[j];
+    round.run.kinds.for_each_own_range([&](const ParameterRange& range, std::size_t position) {
+      if (range.running_rate == 0) std::copy_n(block.own.row(k) + position, range.size(), x + range.begin);
+    });
   }
   return {room, nullptr, block.K, P, P};
 }
@@ -270,22 +276,22 @@ template <class T>
 void BlockRunner<T>::train_on_cpu(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
   Workspace::Frame frame(*exec.workspace);
   ClientBlock<T> begun = block;
-  begun.start = start_of(round, block, round.run.offset_slot.empty() ? nullptr : frame.take<T>(block.K * round.P()));
+  begun.start = start_of(round, block, round.run.has_own_starts() ? frame.take<T>(block.K * round.P()) : nullptr);
   parts_.local_update.run(exec, round, *parts_.oracle, begun);
-  if (now_->sent->num_statistics > 0)
+  if (now_->sent->num_own > 0)
     for (const BatchView<T>& vector : block.vectors)
-      for (std::uint32_t k = 0; k < block.K; ++k) clear_statistics(round.run.statistics, vector.row(k));
+      for (std::uint32_t k = 0; k < block.K; ++k) clear_ranges(round.run.kinds.unshared, vector.row(k));
   refuse_non_finite(block);
 }
 
-// Refuses clients whose vectors or statistics hold NaN or an infinity. They send nothing, and their vectors and statistics become zeros, so
-// that no operator reads such numbers.
+// Refuses clients whose vectors or own values hold NaN or an infinity. They send nothing, and their vectors become zeros, so that no
+// operator reads such numbers.
 template <class T>
 void BlockRunner<T>::refuse_non_finite(const ClientBlock<T>& block) {
   for (std::uint32_t k = 0; k < block.K; ++k) {
     const auto is_finite_in = [k](const BatchView<T>& vector) { return is_finite(vector.row(k), vector.P); };
-    const bool finite = std::all_of(block.vectors.begin(), block.vectors.end(), is_finite_in) &&
-                        (now_->sent->num_statistics == 0 || is_finite_in(block.statistics));
+    const bool finite =
+        std::all_of(block.vectors.begin(), block.vectors.end(), is_finite_in) && (now_->sent->num_own == 0 || is_finite_in(block.own));
     now_->sent->refused[block.first + k] = finite ? 0 : 1;
     if (finite) continue;
     for (const BatchView<T>& vector : block.vectors) std::fill_n(vector.row(k), vector.P, T(0));
@@ -307,8 +313,8 @@ void BlockRunner<T>::postprocess(const Exec& exec, const ClientRound<T>& round, 
   } else {
     on_host(exec, block, change);
   }
-  if (now_->sent->num_statistics > 0)
-    for (const BatchView<T>& vector : block.vectors) clear_statistics_of(exec, round, vector);
+  if (now_->sent->num_own > 0)
+    for (const BatchView<T>& vector : block.vectors) clear_unshared(exec, round, vector);
 }
 
 template <class T>
@@ -324,13 +330,13 @@ void BlockRunner<T>::send_block(const Exec& exec, const ClientRound<T>& round, c
   on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { writer_.write(host, round, part); });
 }
 
-// Clears the entries of statistics, because operators write the state of weights alone.
+// Clears the entries of parameters that are not shared, because operators write the state of the others alone.
 template <class T>
-void BlockRunner<T>::clear_statistics_of(const Exec& exec, const ClientRound<T>& round, const BatchView<T>& rows) {
+void BlockRunner<T>::clear_unshared(const Exec& exec, const ClientRound<T>& round, const BatchView<T>& rows) {
   const Exec& where = is_plain() ? exec : host_exec(exec);
   Workspace::Frame frame(*where.workspace);
   const BatchView<T> there = reachable(where, rows, frame);
-  for (const Statistic& statistic : round.run.statistics) clear_entries(where, there, statistic.begin, statistic.end);
+  for (const ParameterRange& range : round.run.kinds.unshared) clear_entries(where, there, range.begin, range.end);
 }
 
 template <class T>
@@ -348,7 +354,7 @@ void BlockRunner<T>::send_channel(const Exec& exec, const ClientRound<T>& round,
   has_vector = has_vector || (send.state.rule != StateRule::none && is_vector(send.state.out));
   if (is_plain() && send.state.rule == StateRule::zero_where_sent)
     throw Error("a feedback that clears what was sent makes the host keep its input, so the plan's host_walks must say so");
-  if (send.state.rule != StateRule::none && now_->sent->num_statistics > 0) clear_statistics_of(exec, round, send.state.out);
+  if (send.state.rule != StateRule::none && now_->sent->num_own > 0) clear_unshared(exec, round, send.state.out);
 
   if (measured) measuring_.of_inputs(exec, host, round, block, send);
   if (exec.device != Device::cpu)
@@ -405,9 +411,17 @@ const Payload<T>* BlockRunner<T>::payload(std::size_t channel, std::uint32_t pos
 }
 
 template <class T>
-std::span<const T> BlockRunner<T>::statistics(std::uint32_t position) const {
-  if (now_->sent->has_statistics[position] == 0) return {};
-  return {now_->sent->statistics.data() + position * now_->sent->num_statistics, now_->sent->num_statistics};
+std::span<const T> BlockRunner<T>::averaged(std::uint32_t position) const {
+  const CohortMessages<T>& sent = *now_->sent;
+  if (sent.has_averaged[position] == 0) return {};
+  return {sent.own.data() + position * sent.num_own, sent.num_averaged};
+}
+
+template <class T>
+std::span<const T> BlockRunner<T>::kept(std::uint32_t position) const {
+  const CohortMessages<T>& sent = *now_->sent;
+  if (sent.has_own[position] == 0) return {};
+  return {sent.own.data() + position * sent.num_own + sent.num_averaged, sent.num_own - sent.num_averaged};
 }
 
 template <class T>

@@ -42,7 +42,7 @@ struct BlockRunnerOptions {
   Device memory = Device::managed;                 // of vectors, state and messages with a GPU; cuda: the host follows no pointer to them
   bool trains_on_cpu = false;                      // all clients train on the CPU whatever the device, with the CPU's bytes
   MatrixProducts products = MatrixProducts::full;  // values other than full need clients that train on a GPU
-  bool local_statistics = false;                   // running statistics stay with the clients (fl_core/round/own_statistics.hpp)
+  ParameterKinds kinds;                            // of the model
   RoundTimes* times = nullptr;                     // filled unless null
 };
 
@@ -80,10 +80,11 @@ class BlockRunner final {
   // Rounds that are open at the same time are waves 0, 1, ...; the state of the clients has the same one selected.
   [[nodiscard]] MessageBatch<T> exchange(const RoundView<T>& view, int phase, std::size_t wave = 0);
   void acknowledge(const RoundView<T>& view, std::span<const std::uint8_t> delivered, std::size_t wave = 0);
-  // Return the content of a channel, null if it was silent, and the statistics after the client's work, empty if there are none: of the
-  // wave that was used last.
+  // Return the content of a channel, null if it was silent; the averaged parameters in the client's message and the kept parameters after
+  // its work, empty if there are none: of the wave that was used last.
   [[nodiscard]] const Payload<T>* payload(std::size_t channel, std::uint32_t position) const;
-  [[nodiscard]] std::span<const T> statistics(std::uint32_t position) const;
+  [[nodiscard]] std::span<const T> averaged(std::uint32_t position) const;
+  [[nodiscard]] std::span<const T> kept(std::uint32_t position) const;
   [[nodiscard]] std::span<const ClientMeasures> measures() const { return measuring_.values(); }
   // Returns the errors of the measured channel's operator in this round, [M]. Valid if RoundOrder::measure was set.
   [[nodiscard]] std::span<const OperatorError> operator_errors() const { return measuring_.operator_errors(); }
@@ -122,7 +123,8 @@ class BlockRunner final {
     return parts_.given != nullptr && plan_.host_walks.empty() && parts_.exchange.num_phases() == 1;
   }
   void take_given(const ClientBlock<T>& block);
-  // Returns the models at which the clients of a block begin: w, or their own ones, which are written to `room` [K,P].
+  // Returns the models at which the clients of a block begin: w, or, in `room` [K,P] unless it is null, their own models, w - offset_factor
+  // m_i with the weights that they keep. Entries of running averages are those of w.
   [[nodiscard]] BatchView<const T> start_of(const ClientRound<T>& round, const ClientBlock<T>& block, T* room) const;
   // Runs the local updates of the block on the CPU.
   void train_on_cpu(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
@@ -144,7 +146,8 @@ class BlockRunner final {
   void add_times(RoundTimes& times);
   void resize_blocks(const ClientRound<T>& round);
   void keep_updates_of(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
-  void clear_statistics_of(const Exec& exec, const ClientRound<T>& round, const BatchView<T>& rows);
+  void open_own(const ClientRound<T>& round, const ClientBlock<T>& block);
+  void clear_unshared(const Exec& exec, const ClientRound<T>& round, const BatchView<T>& rows);
 
   // A local vector: the client slot that receives it, or memory of its own.
   struct LocalVector {

@@ -5,7 +5,7 @@
 
 #include "fl_core/config/error.hpp"
 #include "fl_core/ops/scaled_sums.hpp"
-#include "fl_core/round/own_statistics.hpp"
+#include "fl_core/round/kept_parameters.hpp"
 
 namespace fl {
 
@@ -56,21 +56,19 @@ void ClientProcess<T>::open_round(const RoundView<T>& round, const RoundOpening<
   parts_.state.open_round(wave.cohort, opening.next_cohort);
   memory_sum_.begin_round(round.order.round, wave.cohort);
   absence_.settle(round.order.round, wave.cohort, opening.replacement, parts_.state);
-  if (!parts_.run.local_statistics) return;
+  if (parts_.run.kinds.kept.empty()) return;
   wave.received.assign(round.reference.begin(), round.reference.end());
-  clear_statistics(parts_.run.statistics, wave.received.data());
+  clear_ranges<T>(parts_.run.kinds.kept, wave.received.data());
 }
 
-// If statistics stay with the clients, no client sends any, and clients do not see those of the server's model (their mean, for measures).
-// A gradient's entry is then exactly 0 - b with the statistic b of the minibatch, so that a client's own statistics depend only on its own
-// values and the messages that it receives.
+// Clients do not see the kept parameters of the server's model (their mean, for measures). The gradient's entry of a running average is
+// then exactly 0 - b with the minibatch's value b, so that a client's own average depends only on its own values and the messages that it
+// receives.
 template <class T>
 MessageBatch<T> ClientProcess<T>::exchange(const RoundView<T>& round, int phase) {
   const Wave& wave = wave_of(round.order);
-  if (!parts_.run.local_statistics) return parts_.runner.exchange(round, phase, now_);
-  MessageBatch<T> batch = parts_.runner.exchange(RoundView<T>{round.run, round.order, wave.received}, phase, now_);
-  std::ranges::fill(batch.statistics, std::span<const T>());
-  return batch;
+  if (parts_.run.kinds.kept.empty()) return parts_.runner.exchange(round, phase, now_);
+  return parts_.runner.exchange(RoundView<T>{round.run, round.order, wave.received}, phase, now_);
 }
 
 template <class T>
@@ -86,13 +84,13 @@ void ClientProcess<T>::learn_mean(std::size_t channel, int phase, std::span<cons
   of.compressor->absorb_mean(phase, of.scope, mean, parts_.shared.slots.slot(of.shared_slot).data(), estimate.data());
 }
 
-// Moves statistics that stay with the clients according to the clients' work, whether or not their messages have content.
+// Moves kept parameters according to the clients' work, whether or not their messages have content.
 template <class T>
 void ClientProcess<T>::close_round(const RoundView<T>& round, std::span<const std::uint8_t> delivered) {
   Wave& wave = wave_of(round.order);
   if (parts_.shared.is_own) parts_.shared.slots.keep_model(round.reference);
-  for (std::uint32_t i = 0; parts_.run.local_statistics && i < wave.cohort.size(); ++i)
-    if (delivered[i] != 0) std::ranges::copy(parts_.runner.statistics(i), parts_.state.stored(kOwnStatistics, i, 1).row(0));
+  for (std::uint32_t i = 0; !parts_.run.kinds.kept.empty() && i < wave.cohort.size(); ++i)
+    if (delivered[i] != 0) std::ranges::copy(parts_.runner.kept(i), parts_.state.stored(kKeptValues, i, 1).row(0));
   parts_.runner.acknowledge(round, delivered, now_);
   memory_sum_.end_round(wave.cohort);
   closed_.push_back(now_);
@@ -113,34 +111,33 @@ void ClientProcess<T>::persist(Archive& archive) {
 }
 
 template <class T>
-void ClientProcess<T>::Probe::add_statistics_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) {
+void ClientProcess<T>::Probe::add_kept_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) {
   std::vector<double> move(mean.size());
   for (std::uint32_t i = 0; i < process_.waves_[process_.now_].cohort.size(); ++i) {
     if (delivered[i] == 0) continue;
-    read_statistics_move(i, move);
+    read_kept_move(i, move);
     add_scaled<double>(process_.parts_.run.weights[process_.waves_[process_.now_].cohort[i]], std::span<const double>(move), mean);
   }
 }
 
 template <class T>
-void ClientProcess<T>::Probe::read_statistics_move(std::uint32_t position, std::span<double> move) {
-  const std::span<const T> now = process_.parts_.runner.statistics(position);
+void ClientProcess<T>::Probe::read_kept_move(std::uint32_t position, std::span<double> move) {
+  const std::span<const T> now = process_.parts_.runner.kept(position);
   std::vector<T> before(move.size());
   std::ranges::fill(move, 0.0);
-  read_own_statistics<T>(process_.parts_.state, process_.parts_.shared.slots, process_.waves_[process_.now_].cohort[position],
-                         process_.parts_.state.stored(kOwnStatistics, position, 1).row(0), before.data());
+  read_kept<T>(process_.parts_.state, process_.parts_.shared.slots, process_.waves_[process_.now_].cohort[position],
+               process_.parts_.state.stored(kKeptValues, position, 1).row(0), before.data());
   std::ranges::transform(now, before, move.begin(), [](T a, T b) { return static_cast<double>(a) - static_cast<double>(b); });
 }
 
 template <class T>
-void ClientProcess<T>::Probe::put_own_statistics(std::uint32_t client, T* x) {
-  if (!process_.parts_.run.local_statistics) return;
-  std::vector<T> own(process_.parts_.shared.slots.slot(kInitialStatistics).size());
-  const std::span<const T> stored = process_.parts_.state.peek(kOwnStatistics, client);
+void ClientProcess<T>::Probe::put_kept(std::uint32_t client, T* x) {
+  if (process_.parts_.run.kinds.kept.empty()) return;
+  std::vector<T> own(process_.parts_.shared.slots.slot(kInitialKept).size());
+  const std::span<const T> stored = process_.parts_.state.peek(kKeptValues, client);
   const std::vector<T> zeros(stored.empty() ? own.size() : 0);  // peek() is empty if all are 0
-  read_own_statistics(process_.parts_.state, process_.parts_.shared.slots, client, stored.empty() ? zeros.data() : stored.data(),
-                      own.data());
-  scatter_statistics(process_.parts_.run.statistics, own.data(), x);
+  read_kept(process_.parts_.state, process_.parts_.shared.slots, client, stored.empty() ? zeros.data() : stored.data(), own.data());
+  scatter_ranges(process_.parts_.run.kinds.kept, own.data(), x);
 }
 
 template class ClientProcess<float>;

@@ -78,9 +78,9 @@ class ClientProcess final : public CohortRunner<T> {
     [[nodiscard]] std::vector<double> error_memory_sum(std::uint32_t round, std::span<const double> replacement) override {
       return process_.memory_sum_.value(round, replacement);
     }
-    void add_statistics_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) override;
-    void read_statistics_move(std::uint32_t position, std::span<double> move) override;
-    void put_own_statistics(std::uint32_t client, T* x) override;
+    void add_kept_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) override;
+    void read_kept_move(std::uint32_t position, std::span<double> move) override;
+    void put_kept(std::uint32_t client, T* x) override;
 
    private:
     ClientProcess& process_;
@@ -89,7 +89,7 @@ class ClientProcess final : public CohortRunner<T> {
   // A round that is open, or was open last, for the clients of a cohort.
   struct Wave {
     std::vector<std::uint32_t> cohort;
-    std::vector<T> received;  // [P] w without statistics, if these stay with the clients
+    std::vector<T> received;  // [P] w without the parameters that clients keep, if there are any
   };
   // The round of a wave and its first client, which no other open wave has.
   using WaveKey = std::pair<std::uint32_t, std::uint32_t>;

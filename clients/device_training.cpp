@@ -6,18 +6,18 @@ namespace fl {
 
 template <class T>
 std::unique_ptr<DeviceTraining<T>> make_device_training(const LocalUpdate<T>& local_update, const GradientOracle<T>& oracle,
-                                                        MatrixProducts products) {
+                                                        MatrixProducts products, const ParameterKinds& kinds) {
   const std::optional<Descent> descent = local_update.descent();
   const std::optional<NetworkForm> form = oracle.model().as_form();
   const Dataset<T>* data = oracle.model().training_data();
   if (!descent || !form || data == nullptr || !cuda::can_lie_on_device(*data)) return nullptr;
   require_cuda_halves(*form, kPrecisionOf<T>);
-  return cuda::make_training<T>(*descent, *form, *data, oracle, products);
+  return cuda::make_training<T>(*descent, *form, *data, oracle, products, kinds);
 }
 
 template std::unique_ptr<DeviceTraining<float>> make_device_training(const LocalUpdate<float>&, const GradientOracle<float>&,
-                                                                     MatrixProducts);
+                                                                     MatrixProducts, const ParameterKinds&);
 template std::unique_ptr<DeviceTraining<double>> make_device_training(const LocalUpdate<double>&, const GradientOracle<double>&,
-                                                                      MatrixProducts);
+                                                                      MatrixProducts, const ParameterKinds&);
 
 }  // namespace fl

@@ -27,19 +27,23 @@ class DeviceTraining {
   // zeros. The pool's threads draw the minibatches; `exec` is the GPU's. Waits for the GPU only for `refused`.
   virtual void run(const Exec& exec, ThreadPool& pool, const RoundView<T>& round, const ClientBlock<T>& block,
                    std::span<std::uint8_t> refused) = 0;
+  // Returns whether it supports the models at which the clients of a run begin. Otherwise they train on the CPU.
+  [[nodiscard]] virtual bool can_start_at(const RunSettings& run) const = 0;
   [[nodiscard]] virtual std::size_t size_bytes() const = 0;                     // on the GPU, data included
   [[nodiscard]] virtual std::size_t room_bytes(std::size_t clients) const = 0;  // upper bound for run() on a block of `clients` clients
 };
 
-// `products` is the precision of the layers' products; a regression that fits into a block of threads multiplies in full precision. Returns
-// null if the local update, the model or its data have no GPU form, or if this build has no CUDA: clients then train on the CPU.
+// `products` is the precision of the layers' products; a regression that fits into a block of threads multiplies in full precision. `kinds`
+// is of the model in the run; without it, vectors are plain gradients or differences of all parameters. Returns null if the local update,
+// the model or its data have no GPU form, or if this build has no CUDA: clients then train on the CPU.
 template <class T>
 [[nodiscard]] std::unique_ptr<DeviceTraining<T>> make_device_training(const LocalUpdate<T>& local_update, const GradientOracle<T>& oracle,
-                                                                      MatrixProducts products = MatrixProducts::full);
+                                                                      MatrixProducts products = MatrixProducts::full,
+                                                                      const ParameterKinds& kinds = {});
 
 extern template std::unique_ptr<DeviceTraining<float>> make_device_training(const LocalUpdate<float>&, const GradientOracle<float>&,
-                                                                            MatrixProducts);
+                                                                            MatrixProducts, const ParameterKinds&);
 extern template std::unique_ptr<DeviceTraining<double>> make_device_training(const LocalUpdate<double>&, const GradientOracle<double>&,
-                                                                             MatrixProducts);
+                                                                             MatrixProducts, const ParameterKinds&);
 
 }  // namespace fl

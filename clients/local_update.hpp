@@ -15,9 +15,10 @@
 
 namespace fl {
 
-// Moves the statistics of the block's client k by one step of their layers, for a stochastic gradient g [P] at the client's start.
+// Moves the own values of the block's client k by one step, for a stochastic gradient g [P] at the client's start: running averages at
+// their rate, weights by the round's step size.
 template <class T>
-FL_API void move_statistics(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const T* g);
+FL_API void move_own(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const T* g);
 
 [[nodiscard]] FL_API const Schedule& constant_schedule();
 
@@ -31,7 +32,7 @@ struct StepSettings {
 
 // The features that a local update supports.
 struct LocalTraits {
-  bool computes_anywhere = false;  // its theory allows each client a start of its own (RunSettings::offset_slot)
+  bool computes_anywhere = false;  // its theory allows each client a start of its own: RunSettings::offset_slot and kept weights
   bool can_normalise = false;      // heeds RunSettings::normalises: divides its vectors by its work and says so in ClientBlock::work
   bool needs_optimum = false;      // prepare() receives x*
   // Each vector builds on the client's last one (a difference of gradients that the server adds up, a tracker): a postprocessor that
@@ -54,13 +55,13 @@ class FL_API LocalUpdate {
   // Returns the descent that a GPU may compute instead of run(), or no value for methods of another form.
   [[nodiscard]] virtual std::optional<Descent> descent() const { return std::nullopt; }
   // Returns the host's accesses to rows of client state in prepare() and run(), as the rest of a sentence that begins with "the host". "" =
-  // none: run() fills block.vectors and block.work and moves block.statistics. Updates that a GPU may compute return "".
+  // none: run() fills block.vectors and block.work and moves block.own. Updates that a GPU may compute return "".
   [[nodiscard]] virtual std::string host_walks() const;
   // Prepares the client state once before the first round. x_star is null unless LocalTraits::needs_optimum.
   virtual void prepare(const Exec& exec, const GradientOracle<T>& oracle, ClientState<T>& state, const T* x_star) const;
-  // Fills block.vectors from gradients at block.start and later, and moves block.statistics to the client's running statistics after its
-  // work (StepwiseUpdate::descend and move_statistics() do both). The entries of statistics in the vectors do not matter: they are set to 0
-  // before any other code reads them.
+  // Fills block.vectors from gradients at block.start and later, and moves block.own to the client's own values after its work
+  // (StepwiseUpdate::descend and move_own() do both). Entries of the vectors that are not shared do not matter: they are set to 0 before
+  // any other code reads them.
   virtual void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const = 0;
 };
 

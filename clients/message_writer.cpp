@@ -111,25 +111,25 @@ void MessageWriter<T>::write_one(const ClientBlock<T>& block, std::uint32_t k, b
   message = {.client = block.clients[k],
              .bits = {},
              .channel_bits = {},
-             .statistics_bits = 0,
+             .averaged_bits = 0,
              .is_counted = true,
              .refused = is_refused,
              .work = block.work[k],
              .encoded = {}};
-  if (phase_ == 0) into_->has_statistics[position] = 0;
+  if (phase_ == 0) into_->has_own[position] = into_->has_averaged[position] = 0;
   if (is_refused) return;
   if (!options_.counts_bits) return;
   count_channels(block, k, scratch, message.bits);
   const std::span<const codec::Channel<T>> active_channels(scratch.active_channels);
-  const std::span<T> statistics = add_statistics(block, k, codec::is_silent(active_channels), message);
+  const std::span<T> averaged = add_averaged(block, k, codec::is_silent(active_channels), message);
   scratch.channel_bits.assign(active_channels.size(), 0);
-  message.bits.bits = codec::encoded_bits<T>(active_channels, scratch.channel_bits, statistics.size());
+  message.bits.bits = codec::encoded_bits<T>(active_channels, scratch.channel_bits, averaged.size());
   for (std::size_t c = 0, s = 0; c < is_active_.size(); ++c)
     if (is_active_[c]) message.channel_bits[std::min(c, kMostCountedChannels - 1)] += scratch.channel_bits[s++];
   if (!options_.encodes) return;
   std::shared_ptr<std::vector<std::byte>>& encoded = into_->encoded[position];
   if (encoded == nullptr || encoded.use_count() > 1) encoded = std::make_shared<std::vector<std::byte>>();  // the last one is still kept
-  codec::encode<T>(active_channels, *encoded, statistics);
+  codec::encode<T>(active_channels, *encoded, averaged);
   message.encoded = *encoded;
 }
 
@@ -160,15 +160,15 @@ bool MessageWriter<T>::is_finite_message(const ClientBlock<T>& block, std::uint3
   return true;
 }
 
-// The statistics in the message of the block's client k, which travel raw in the first phase unless the client is silent or keeps them.
+// Returns the averaged parameters in the message of the block's client k, which travel raw in the first phase unless the client is silent.
 template <class T>
-std::span<T> MessageWriter<T>::add_statistics(const ClientBlock<T>& block, std::uint32_t k, bool is_silent, ClientMessage<T>& message) {
-  const std::size_t S = block.statistics.P;
-  if (phase_ > 0 || S == 0 || (is_silent && !options_.statistics_stay)) return {};
-  into_->has_statistics[block.first + k] = 1;
-  if (options_.statistics_stay) return {};
-  message.statistics_bits = count_statistics<T>(S, message.bits);
-  return {block.statistics.row(k), S};
+std::span<T> MessageWriter<T>::add_averaged(const ClientBlock<T>& block, std::uint32_t k, bool is_silent, ClientMessage<T>& message) {
+  if (phase_ > 0 || into_->num_own == 0) return {};
+  into_->has_own[block.first + k] = 1;
+  if (is_silent || into_->num_averaged == 0) return {};
+  into_->has_averaged[block.first + k] = 1;
+  message.averaged_bits = count_averaged<T>(into_->num_averaged, message.bits);
+  return {block.own.row(k), into_->num_averaged};
 }
 
 template class MessageWriter<float>;

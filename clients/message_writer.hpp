@@ -24,7 +24,6 @@ namespace fl {
 struct MessageWriterOptions {
   bool encodes = false;          // messages are bytes, and not only their lengths
   bool counts_bits = true;       // false: the lengths of messages stay 0
-  bool statistics_stay = false;  // running statistics stay with the clients (fl_core/round/own_statistics.hpp)
   Device device = Device::cpu;   // where operators run, if they can
   bool is_out_of_reach = false;  // messages lie in memory that the host cannot access
 };
@@ -60,7 +59,7 @@ class MessageWriter {
   void write_one(const ClientBlock<T>& block, std::uint32_t k, bool is_refused, Scratch& scratch);
   void tap(const ClientRound<T>& round, const ClientBlock<T>& block, Scratch& scratch) const;
   void count_channels(const ClientBlock<T>& block, std::uint32_t k, Scratch& scratch, BitCount& bits) const;
-  std::span<T> add_statistics(const ClientBlock<T>& block, std::uint32_t k, bool is_silent, ClientMessage<T>& message);
+  std::span<T> add_averaged(const ClientBlock<T>& block, std::uint32_t k, bool is_silent, ClientMessage<T>& message);
   [[nodiscard]] bool is_finite_message(const ClientBlock<T>& block, std::uint32_t k) const;
   [[nodiscard]] const Scope& scope_of(std::size_t c) const { return exchange_.channels[c].phase_scope[static_cast<std::size_t>(phase_)]; }
   [[nodiscard]] codec::Tally tally_of(std::uint32_t position, std::size_t c) const {

@@ -119,8 +119,8 @@ class FL_API SecondOrder {
   bool is_quadratic_;  // every loss is a quadratic function of the parameters
 };
 
-// The rows of K clients' stochastic gradients, and the random numbers of each (dropout). For a model with running statistics `random` may
-// be empty: then nothing is drawn, and the statistics' entries are still those of a minibatch.
+// The rows of K clients' stochastic gradients, and the random numbers of each (dropout). For a model with running averages `random` may
+// be empty: then nothing is drawn, and their entries are still those of a minibatch.
 struct Minibatch {
   std::span<const std::span<const std::uint32_t>> rows;  // [K]
   std::span<const RandomStream> random;                  // [K]
@@ -157,8 +157,8 @@ class FL_API Model {
   [[nodiscard]] virtual ModelTraits traits() const = 0;
 
   // Computes for each client k: gradient[k] = gradient at x[k] of the mean loss over rows[k] plus regulariser. x may have stride 0 and does
-  // not overlap gradient, whose statistics are 0. loss [K], unless null, receives the values. For a client without rows, the regulariser
-  // alone counts.
+  // not overlap gradient, whose running averages are 0. loss [K], unless null, receives the values. For a client without rows, the
+  // regulariser alone counts.
   virtual void gradient(const Exec& exec, BatchView<const T> x, std::span<const std::span<const std::uint32_t>> rows, BatchView<T> gradient,
                         double* loss) const = 0;
 
@@ -179,7 +179,7 @@ class FL_API Model {
                        T* /*z*/) const {
     throw ConfigError("this model does not offer its outputs");
   }
-  // Returns the regulariser's value at x [P]; it excludes statistics (Layer::statistic_rate).
+  // Returns the regulariser's value at x [P]; it excludes running averages (Layer::running_rate).
   [[nodiscard]] double regulariser(const T* x) const;
 
   [[nodiscard]] virtual MinibatchNeeds minibatch_needs(std::size_t /*rows*/) const { return {}; }
@@ -207,7 +207,7 @@ double Model<T>::regulariser(const T* x) const {
   double value = 0;
   std::size_t begin = 0;  // of the weights that have not been counted
   for (const Layer& layer : table.layers) {
-    if (layer.statistic_rate == 0) continue;
+    if (layer.running_rate == 0) continue;
     if (layer.begin > begin) value += regulariser_.value(x + begin, layer.begin - begin);
     begin = layer.begin + layer.size();
   }

@@ -1,6 +1,7 @@
 #include "clients/model_reader.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "compressors/codec/codec.hpp"
@@ -19,8 +20,8 @@ Scope one_segment(std::size_t length) {
 }  // namespace
 
 template <class T>
-ModelReader<T>::ModelReader(ExchangeChannel<T> channel, std::size_t P, bool local_statistics)
-    : channel_(std::move(channel)), reads_statistics_(!local_statistics), reference_(P) {}
+ModelReader<T>::ModelReader(ExchangeChannel<T> channel, std::size_t P, ParameterKinds kinds)
+    : channel_(std::move(channel)), kinds_(std::move(kinds)), reference_(P) {}
 
 template <class T>
 std::string ModelReader<T>::read(std::uint32_t round, const DownMessage& message) {
@@ -52,27 +53,18 @@ std::string ModelReader<T>::decode_vector(std::span<const std::byte> bytes, cons
   return message_.silent ? "a model that says nothing" : "";
 }
 
-// Reads w, or its weights alone where statistics stay with the clients.
+// Reads w without kept parameters.
 template <class T>
 std::string ModelReader<T>::read_dense(std::span<const std::byte> bytes) {
-  const std::vector<Segment> left_out = reads_statistics_ ? std::vector<Segment>{} : channel_.scope.statistics;
-  std::size_t length = reference_.size();
-  for (const Segment& statistic : left_out) length -= statistic.size();
-  const Scope scope = one_segment(length);
+  const Scope scope = one_segment(reference_.size() - kinds_.num_kept());
   if (std::string error = decode_vector(bytes, scope); !error.empty()) return error;
-  std::vector<T> sent(length);
+  std::vector<T> sent(scope.P);
   write_dense(message_, scope, sent.data());
   const T* from = sent.data();
-  std::size_t begin = 0;
-  const auto take = [&](std::size_t end) {
+  for_each_run_outside(kinds_.kept, 0, reference_.size(), [&](std::size_t begin, std::size_t end) {
     std::copy_n(from, end - begin, reference_.data() + begin);
     from += end - begin;
-  };
-  for (const Segment& statistic : left_out) {
-    take(statistic.begin);
-    begin = statistic.end;
-  }
-  take(reference_.size());
+  });
   return {};
 }
 
@@ -88,7 +80,7 @@ std::string ModelReader<T>::read_changes(std::span<const std::byte> bytes) {
   return {};
 }
 
-// Reads the downlink operator's message, of w or of a difference, and the model's statistics. Returns why it cannot be read, or "".
+// Reads the downlink operator's message, of w or of a difference, and averaged parameters. Returns why it cannot be read, or "".
 template <class T>
 std::string ModelReader<T>::read_part(std::uint32_t round, std::span<const std::byte> bytes, bool is_difference) {
   const Scope* scopes[] = {&channel_.scope};
@@ -97,8 +89,8 @@ std::string ModelReader<T>::read_part(std::uint32_t round, std::span<const std::
   Conversation<T> conversation(*channel_.compressor, channel_.scope, channel_.random_key, {});
   conversation.open(round);
   const MessageLevels known[] = {conversation.known_levels()};
-  std::vector<T> statistics(reads_statistics_ ? num_statistics(channel_.scope) : 0);
-  const Result<std::uint64_t> read = codec::decode<T>(bytes, scopes, lengths, targets, known, std::span<T>(statistics));
+  std::vector<T> averaged(kinds_.num_averaged());
+  const Result<std::uint64_t> read = codec::decode<T>(bytes, scopes, lengths, targets, known, std::span<T>(averaged));
   if (!read.ok()) return read.error().reason;
   const std::uint32_t server = 0;
   conversation.reconstruct(Exec{.workspace = &workspace_}, std::span(&server, 1), std::span<Payload<T>* const>(targets));
@@ -106,11 +98,7 @@ std::string ModelReader<T>::read_part(std::uint32_t round, std::span<const std::
     add_scaled(message_, channel_.scope, T(1), reference_.data());
   else
     write_dense(message_, channel_.scope, reference_.data());
-  const T* from = statistics.data();
-  for (const Segment& statistic : reads_statistics_ ? channel_.scope.statistics : std::vector<Segment>()) {
-    std::copy_n(from, statistic.end - statistic.begin, reference_.data() + statistic.begin);
-    from += statistic.end - statistic.begin;
-  }
+  scatter_ranges(kinds_.averaged, averaged.data(), reference_.data());
   return {};
 }
 

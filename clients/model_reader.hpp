@@ -16,9 +16,9 @@ namespace fl {
 template <class T>
 class ModelReader {
  public:
-  // `channel` is the downlink's (name "down"), for models of P entries. With `local_statistics` nobody sends running statistics, and their
-  // entries of w remain 0.
-  ModelReader(ExchangeChannel<T> channel, std::size_t P, bool local_statistics = false);
+  // `channel` is the downlink's (name "down"), for models of P entries. Nobody sends kept parameters, and their entries of w
+  // remain 0.
+  ModelReader(ExchangeChannel<T> channel, std::size_t P, ParameterKinds kinds);
 
   // Moves w to its value in `round`. The message may contain rounds whose w has already been read: these are skipped. Returns why the bytes
   // are not such a message, or "".
@@ -41,7 +41,7 @@ class ModelReader {
   [[nodiscard]] std::string read_part(std::uint32_t round, std::span<const std::byte> bytes, bool is_difference);
 
   ExchangeChannel<T> channel_;
-  bool reads_statistics_;
+  ParameterKinds kinds_;
   Buffer<T> reference_;
   Payload<T> message_;
   std::uint32_t round_ = 0;

@@ -62,8 +62,8 @@ struct NetworkForm {
     half_squared,  // half of `squared`
   };
   std::vector<Layer> layers;
-  std::size_t size = 0;               // parameters
-  std::vector<Statistic> statistics;  // in the layers' order (weights_first.hpp), which is the order of Layer::begin
+  std::size_t size = 0;                          // parameters
+  std::vector<ParameterRange> running_averages;  // in the layers' order (weights_first.hpp), which is the order of Layer::begin
   Loss loss = Loss::softmax;
   // Whether layers take statistics of the minibatch, so that all rows of a client's minibatch or full gradient are computed at once.
   bool takes_whole_minibatches = false;

@@ -28,7 +28,7 @@ GradientOracle<T>::GradientOracle(const Model<T>& model, const std::vector<Shard
       inner_key_(hash64(seed, static_cast<std::uint64_t>(Purpose::inside_model))),
       model_size_(model.layers().size()),
       least_rows_(model.minibatch_needs(0).least_rows),
-      statistics_(statistics_of(model.layers())) {
+      running_averages_(running_averages_of(model.layers())) {
   if (!sampling_.sample_file.empty()) {
     replay_ = std::make_unique<SampleFile>(sampling_.sample_file, shards_, num_rounds, sizes_);
     if (!replay_->has_steps() && sampling_.batch > 1)
@@ -99,7 +99,7 @@ void GradientOracle<T>::gradient(const Exec& exec, BatchView<const T> x, std::sp
   for (std::size_t k = 0; k < clients.size(); ++k) check_rows(clients[k], rows[k].size());
   if (sample.full)
     return naming_failures(clients, round_text(sample), [&] {
-      if (statistics_.empty())
+      if (running_averages_.empty())
         model_.gradient(exec, x, {rows, clients.size()}, gradient, loss);
       else
         model_.stochastic_gradient(exec, x, {{rows, clients.size()}, {}}, gradient, loss);

@@ -41,8 +41,8 @@ class FL_API GradientOracle {
   GradientOracle(const Model<T>& model, const std::vector<Shard>& shards, SamplingOptions sampling, std::uint64_t seed,
                  std::uint32_t num_rounds, std::span<const std::uint64_t> row_counts = {});
 
-  // Computes gradient[k] = gradient of client clients[k] at x[k] on the sample. loss [K] may be null. Entries of statistics treat the
-  // sample as one minibatch, for move_statistics(), also for a full sample.
+  // Computes gradient[k] = gradient of client clients[k] at x[k] on the sample. loss [K] may be null. Entries of running averages treat the
+  // sample as one minibatch, for move_own(), also for a full sample.
   void gradient(const Exec& exec, BatchView<const T> x, std::span<const std::uint32_t> clients, const Sample& sample, BatchView<T> gradient,
                 double* loss) const;
   // Computes the same for one client on rows that the caller has drawn (with LocalSteps).
@@ -54,8 +54,8 @@ class FL_API GradientOracle {
   // Returns how many rows each client has, also of those whose shards are empty here.
   [[nodiscard]] const ShardSizes& sizes() const { return sizes_; }
   [[nodiscard]] bool is_full() const { return sampling_.batch == 0; }
-  // Returns the parameters that are statistics (Layer::statistic_rate).
-  [[nodiscard]] const std::vector<Statistic>& statistics() const { return statistics_; }
+  // Returns the model's running averages (Layer::running_rate).
+  [[nodiscard]] const std::vector<ParameterRange>& running_averages() const { return running_averages_; }
   // Returns the steps or epochs of a client in a round.
   [[nodiscard]] std::int64_t amount(const LocalWork& work, std::uint32_t client, std::uint32_t round) const {
     return work.amount(seed_, client, round);
@@ -94,7 +94,7 @@ class FL_API GradientOracle {
   SamplingOptions sampling_;
   std::uint64_t seed_, key_, epoch_key_, inner_key_;
   std::size_t model_size_, least_rows_;
-  std::vector<Statistic> statistics_;
+  std::vector<ParameterRange> running_averages_;
   std::unique_ptr<const SampleFile> replay_;  // null if rows are drawn
   SampleRecorder* recorder_ = nullptr;
 };

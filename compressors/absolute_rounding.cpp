@@ -85,17 +85,17 @@ class AbsoluteRounding final : public Compressor<T> {
     return contract;
   }
   [[nodiscard]] double kappa_at(const Scope& scope, const StepSizes& steps) const override {
-    return std::sqrt(compressed_size(scope)) * step_at(steps, num_weights(scope)) * std::max(0.5, options_.deadzone);
+    return std::sqrt(compressed_size(scope)) * step_at(steps, num_shared(scope)) * std::max(0.5, options_.deadzone);
   }
-  void check(const Scope& scope) const override { (void)step_at({}, num_weights(scope)); }
+  void check(const Scope& scope) const override { (void)step_at({}, num_shared(scope)); }
 
   [[nodiscard]] MessageLevels known_levels(const CompressContext<T>& context, const Scope& scope) const override {
-    return all_known_but(KnownLevels::Travels::top, level_format(step_at(context.steps, num_weights(scope))));
+    return all_known_but(KnownLevels::Travels::top, level_format(step_at(context.steps, num_shared(scope))));
   }
 
   void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
                 std::span<Payload<T>* const> messages) override {
-    const double step = step_at(context.steps, num_weights(scope));
+    const double step = step_at(context.steps, num_shared(scope));
     const std::vector<double> largest = reduced_on_host(exec, input, scope, MagnitudeOf{}, Reduce::max);
     const std::vector<RandomStream> streams = is_stochastic() ? client_streams(context) : std::vector<RandomStream>{};
     const std::size_t S = scope.segments.size();

@@ -226,7 +226,7 @@ class ErrorBounded : public Compressor<T> {
                            const StateWrite<T>& state, std::span<Payload<T>* const> message) const = 0;
   // Returns eb.
   [[nodiscard]] double bound_at(const StepSizes& steps, const Scope& scope) const {
-    return resolve_absolute_scale(name_ + ": error_bound", bound_, steps, num_weights(scope));
+    return resolve_absolute_scale(name_ + ": error_bound", bound_, steps, num_shared(scope));
   }
 
  private:

@@ -97,7 +97,7 @@ class HardThreshold final : public Compressor<T> {
     contract.domain = rounding_domain<T>(options_.value_format);
     if (rounding > 0) {
       MagnitudeRange& sent = contract.domain.sent;
-      sent.most = std::min(sent.most, resolve_threshold(options_, {}, num_weights(scope)) / rounding);
+      sent.most = std::min(sent.most, resolve_threshold(options_, {}, num_shared(scope)) / rounding);
     }
     follow(contract.domain, options_.rule);
     contract.domain.follows_step |= names_gamma(options_.threshold);
@@ -106,14 +106,14 @@ class HardThreshold final : public Compressor<T> {
   [[nodiscard]] double kappa_at(const Scope& scope, const StepSizes& steps) const override {
     std::size_t d = 0;
     for (const Segment& segment : scope.segments) d += segment.size();
-    return std::sqrt(static_cast<double>(d)) * resolve_threshold(options_, steps, num_weights(scope));
+    return std::sqrt(static_cast<double>(d)) * resolve_threshold(options_, steps, num_shared(scope));
   }
 
-  void check(const Scope& scope) const override { (void)resolve_threshold(options_, {}, num_weights(scope)); }
+  void check(const Scope& scope) const override { (void)resolve_threshold(options_, {}, num_shared(scope)); }
 
   void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
                 std::span<Payload<T>* const> messages) override {
-    const auto threshold = static_cast<T>(threshold_for(context.steps, num_weights(scope)));
+    const auto threshold = static_cast<T>(threshold_for(context.steps, num_shared(scope)));
     const AtLeast<T> keep{std::max(threshold, std::numeric_limits<T>::denorm_min())};
     select_rows(exec, input, scope, keep, wire_of<T>(options_.value_format), state, messages);
   }

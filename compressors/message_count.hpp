@@ -21,12 +21,12 @@ void count_channel(const ExchangeChannel<T>& channel, const Payload<T>& message,
   bits.entropy += codec::entropy_bits(message.on_wire(), scope, tally);
 }
 
-// Adds running statistics, which are transmitted raw. Returns their bits.
+// Adds values of averaged parameters, which are transmitted raw. Returns their bits.
 template <class T>
-std::uint64_t count_statistics(std::size_t num_statistics, BitCount& bits) {
-  const std::uint64_t raw = 8 * sizeof(T) * num_statistics;
-  bits.elements += num_statistics;
-  bits.published += 32 * static_cast<double>(num_statistics);
+std::uint64_t count_averaged(std::size_t num_averaged, BitCount& bits) {
+  const std::uint64_t raw = 8 * sizeof(T) * num_averaged;
+  bits.elements += num_averaged;
+  bits.published += 32 * static_cast<double>(num_averaged);
   bits.entropy += static_cast<double>(raw);
   return raw;
 }

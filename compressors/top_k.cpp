@@ -69,7 +69,7 @@ class TopK final : public Compressor<T> {
     if (message.silent) return 0;
     double k = 0;
     for (const Segment& segment : scope.segments) k += kept_entries(options_.kept, segment.size());
-    const auto per_entry = options_.published_bits_per_value + (options_.count_index_bits ? published_index_bits(num_weights(scope)) : 0);
+    const auto per_entry = options_.published_bits_per_value + (options_.count_index_bits ? published_index_bits(num_shared(scope)) : 0);
     return k * static_cast<double>(per_entry) + 32.0 * static_cast<double>(message.excluded.size());
   }
 

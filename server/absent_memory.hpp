@@ -18,7 +18,7 @@ template <class T>
 class AbsentMemory {
  public:
   AbsentMemory(AbsenceRule rule, std::size_t num_clients, std::size_t P)
-      : rule_(std::move(rule)), sent_(P - rule_.statistics), last_received_(num_clients, 0) {}
+      : rule_(std::move(rule)), sent_(P - rule_.unshared), last_received_(num_clients, 0) {}
 
   // Charges the returning members of a cohort for the memory that they receive.
   void charge_returning(std::uint32_t round, std::span<const std::uint32_t> cohort, Ledger& ledger) const;

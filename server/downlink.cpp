@@ -27,17 +27,16 @@ std::uint64_t dense_message_bits(std::size_t L) {
 }  // namespace
 
 template <class T>
-Downlink<T>::Downlink(ExchangeChannel<T> channel, DownSends sends, std::size_t num_clients, std::size_t P, bool local_statistics)
+Downlink<T>::Downlink(ExchangeChannel<T> channel, DownSends sends, std::size_t num_clients, std::size_t P, ParameterKinds kinds)
     : channel_(std::move(channel)),
       sends_(sends),
-      sent_statistics_(local_statistics ? 0 : num_statistics(channel_.scope)),
-      kept_statistics_(local_statistics ? num_statistics(channel_.scope) : 0),
+      kinds_(std::move(kinds)),
       is_exact_(sends != DownSends::difference && channel_.compressor->contract(channel_.scope).kappa == 0.0),
       reference_(P),
       changes_(P, sends == DownSends::changes),
       bits_until_(1, 0),
       last_round_(num_clients, 0) {
-  bits_.dense = dense_message_bits<T>(P - kept_statistics_);
+  bits_.dense = dense_message_bits<T>(P - kinds_.num_kept());
   if (sends == DownSends::changes && !is_exact_) next_ = Buffer<T>(P);
 }
 
@@ -45,7 +44,7 @@ Downlink<T>::Downlink(ExchangeChannel<T> channel, DownSends sends, std::size_t n
 template <class T>
 std::uint64_t Downlink<T>::move_reference(const Exec& exec, std::uint32_t round, std::span<const T> model) {
   if (sends_ == DownSends::difference) {
-    copy_statistics(model, reference_.data());  // the operator sees no difference of them
+    copy(kinds_.unshared, model, reference_.data());  // the operator sees no difference of them
     const std::uint64_t bits = compress(exec, round, model);
     add_scaled(message_, channel_.scope, T(1), reference_.data());
     return bits;
@@ -58,16 +57,14 @@ std::uint64_t Downlink<T>::move_reference(const Exec& exec, std::uint32_t round,
   }
   Buffer<T>& w = sends_ == DownSends::changes ? next_ : reference_;
   write_dense(message_, channel_.scope, w.data());
-  copy_statistics(model, w.data());
+  copy(kinds_.unshared, model, w.data());
   if (sends_ == DownSends::changes) note_changes(round, w.span());
   return bits_.model;
 }
 
 template <class T>
-void Downlink<T>::copy_statistics(std::span<const T> model, T* w) const {
-  for (const Segment& statistic : channel_.scope.statistics)
-    std::copy(model.begin() + static_cast<std::ptrdiff_t>(statistic.begin), model.begin() + static_cast<std::ptrdiff_t>(statistic.end),
-              w + statistic.begin);
+void Downlink<T>::copy(std::span<const ParameterRange> ranges, std::span<const T> model, T* w) {
+  for (const ParameterRange& range : ranges) std::ranges::copy(model.subspan(range.begin, range.size()), w + range.begin);
 }
 
 template <class T>
@@ -84,7 +81,7 @@ std::uint64_t Downlink<T>::compress(const Exec& exec, std::uint32_t round, std::
   conversation.send(exec, {.clients = std::span(&server, 1), .input = input}, std::span(&out, 1));
   writing_.known = conversation.known_levels();
   const codec::Channel<T> channel{&message_.on_wire(), &channel_.scope, {}, writing_.known};
-  return codec::encoded_bits<T>(std::span(&channel, 1), {}, sent_statistics_);
+  return codec::encoded_bits<T>(std::span(&channel, 1), {}, kinds_.num_averaged());
 }
 
 template <class T>
@@ -99,7 +96,7 @@ void Downlink<T>::require_known_rounds() const {
 // Moves the kept w to this one.
 template <class T>
 void Downlink<T>::note_changes(std::uint32_t round, std::span<const T> w) {
-  if (kept_statistics_ > 0) copy_statistics(w, reference_.data());  // nobody is told of them
+  copy(kinds_.kept, w, reference_.data());  // nobody is told of them
   changes_.note(round, w, reference_.data());
 }
 
@@ -122,7 +119,7 @@ const Payload<T>* Downlink<T>::changes_since(std::uint32_t last) {
 template <class T>
 std::uint64_t Downlink<T>::bits_since(std::uint32_t last) {
   if (last == 0)
-    return (sends_ == DownSends::difference ? bits_.dense : std::min(bits_.dense, bits_.model)) + 8 * sizeof(T) * kept_statistics_;
+    return (sends_ == DownSends::difference ? bits_.dense : std::min(bits_.dense, bits_.model)) + 8 * sizeof(T) * kinds_.num_kept();
   switch (sends_) {
     case DownSends::changes: return changes_.bits(last, change_values(), bits_.model);
     case DownSends::model: return bits_.model;
@@ -133,7 +130,7 @@ std::uint64_t Downlink<T>::bits_since(std::uint32_t last) {
 
 template <class T>
 std::uint64_t Downlink<T>::bits_of_slot(const SharedState<T>& shared, const SlotSpec& slot) const {
-  const std::size_t zeros = slot.length == 0 ? num_statistics(channel_.scope) : 0;
+  const std::size_t zeros = slot.length == 0 ? num_unshared(channel_.scope) : 0;
   return (shared.length_of(slot) - zeros) * sizeof(T) * 8;
 }
 
@@ -239,20 +236,13 @@ DownMessage Downlink<T>::write_since(std::uint32_t last) {
   return missed;
 }
 
-// Returns the entries of w that a dense model has: all of them but statistics that stay with the clients.
+// Returns the entries of w that a dense model has: all of them but kept parameters.
 template <class T>
 std::vector<T> Downlink<T>::sent_of(std::span<const T> w) const {
-  if (kept_statistics_ == 0) return {w.begin(), w.end()};
   std::vector<T> sent;
-  std::size_t begin = 0;
-  const auto add = [&](std::size_t end) {
+  for_each_run_outside(kinds_.kept, 0, w.size(), [&](std::size_t begin, std::size_t end) {
     sent.insert(sent.end(), w.begin() + static_cast<std::ptrdiff_t>(begin), w.begin() + static_cast<std::ptrdiff_t>(end));
-  };
-  for (const Segment& statistic : channel_.scope.statistics) {
-    add(statistic.begin);
-    begin = statistic.end;
-  }
-  add(w.size());
+  });
   return sent;
 }
 
@@ -279,16 +269,14 @@ DownMessage Downlink<T>::write_model() {
   return {.form = DownForm::message, .since = 0, .parts = {bytes_of_message(writing_.model)}, .rounds = {}};
 }
 
-// message_, and the statistics of the model behind it.
+// message_, and the averaged parameters of the model behind it.
 template <class T>
 std::shared_ptr<const std::vector<std::byte>> Downlink<T>::bytes_of_message(std::span<const T> model) const {
-  std::vector<T> statistics;
-  for (const Segment& statistic : channel_.scope.statistics)
-    statistics.insert(statistics.end(), model.begin() + static_cast<std::ptrdiff_t>(statistic.begin),
-                      model.begin() + static_cast<std::ptrdiff_t>(statistic.end));
+  std::vector<T> averaged(kinds_.num_averaged());
+  gather_ranges(kinds_.averaged, model.data(), averaged.data());
   const codec::Channel<T> channel{&message_.on_wire(), &channel_.scope, {}, writing_.known};
   std::vector<std::byte> bytes;
-  codec::encode<T>(std::span(&channel, 1), bytes, std::span<const T>(statistics).first(sent_statistics_));
+  codec::encode<T>(std::span(&channel, 1), bytes, std::span<const T>(averaged));
   return std::make_shared<const std::vector<std::byte>>(std::move(bytes));
 }
 

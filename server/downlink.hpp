@@ -4,7 +4,7 @@
 //   changes    the cheaper of w itself and the bit patterns of its changed coordinates, so that clients hold exactly w
 //     model      w itself, every round
 //   otherwise  w <- w + C(x - w): the server's residual is x - w (EF21-P; with "stc" this is STC's downlink with its own memory)
-// Running statistics (Layer::statistic_rate) travel raw in every case and arrive exactly. The first round sends the dense initial model. A
+// Averaged parameters travel raw in every case and arrive exactly. The first round sends the dense initial model. A
 // client that missed rounds is charged
 //   changes      the cheaper of w and the coordinates that changed since its last round, by the round of each coordinate's last change
 //   model        w
@@ -13,8 +13,8 @@
 // previous round's model are charged only to clients that missed that round (SlotSync).
 //
 // Changes are a message with a list of positions over the whole model, and raw values in the wire format of w. The values use the run's
-// precision if that is shorter, tensors are excluded or the model has statistics. One pass over the model finds the changes. If the changes
-// of a single round are too many for a list that is shorter than w, no list is made and its exact length is not computed.
+// precision if that is shorter, tensors are excluded or parameters are not shared. One pass over the model finds the changes. If the
+// changes of a single round are too many for a list that is shorter than w, no list is made and its exact length is not computed.
 #pragma once
 
 #include <algorithm>
@@ -37,9 +37,9 @@ namespace fl {
 template <class T>
 class Downlink final : public ModelWriter {
  public:
-  // `channel` compresses the downlink (name "down"); it is an identity unless a difference is sent. Statistics that stay with the clients
-  // are sent once, with the first model that a client receives.
-  Downlink(ExchangeChannel<T> channel, DownSends sends, std::size_t num_clients, std::size_t P, bool local_statistics = false);
+  // `channel` compresses the downlink (name "down"); it is an identity unless a difference is sent. Kept parameters are sent once,
+  // with the first model that a client receives.
+  Downlink(ExchangeChannel<T> channel, DownSends sends, std::size_t num_clients, std::size_t P, ParameterKinds kinds);
 
   // Moves w towards the server's model and charges every member of the cohort. The first call sends the initial model.
   void send(const Exec& exec, std::uint32_t round, std::span<const T> model, std::span<const std::uint32_t> cohort,
@@ -87,8 +87,8 @@ class Downlink final : public ModelWriter {
   // Return the bits of the message; compress() leaves it in message_.
   std::uint64_t move_reference(const Exec& exec, std::uint32_t round, std::span<const T> model);
   std::uint64_t compress(const Exec& exec, std::uint32_t round, std::span<const T> model);
-  // Copies the model's statistics to w.
-  void copy_statistics(std::span<const T> model, T* w) const;
+  // Copies the model's entries in the ranges to w.
+  static void copy(std::span<const ParameterRange> ranges, std::span<const T> model, T* w);
   // Throws ArchiveError if clients or coordinates refer to rounds that are not in the lists.
   void require_known_rounds() const;
   void note_changes(std::uint32_t round, std::span<const T> w);
@@ -116,11 +116,10 @@ class Downlink final : public ModelWriter {
 
   ExchangeChannel<T> channel_;
   DownSends sends_;
-  std::size_t sent_statistics_;  // S, or 0 if they stay with the clients
-  std::size_t kept_statistics_;  // 0, or S if they stay with the clients
-  bool is_exact_;                // w = x, bit for bit
-  std::span<const T> shared_;    // the server's model, used as w; empty: reference_ is w
-  Buffer<T> reference_, next_;   // w [P]; of the last round if changes are sent
+  ParameterKinds kinds_;
+  bool is_exact_;               // w = x, bit for bit
+  std::span<const T> shared_;   // the server's model, used as w; empty: reference_ is w
+  Buffer<T> reference_, next_;  // w [P]; of the last round if changes are sent
   Payload<T> message_;
   ChangeLog<T> changes_;                          // used if changes are sent
   std::vector<std::uint64_t> bits_until_;         // [rounds+1] cumulative message bits of rounds 1 .. r

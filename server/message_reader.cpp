@@ -6,7 +6,6 @@
 
 #include "compressors/codec/codec.hpp"
 #include "compressors/message_count.hpp"
-#include "fl_core/round/own_statistics.hpp"
 
 namespace fl {
 
@@ -21,7 +20,7 @@ void MessageReader<T>::read(const RoundView<T>& round, int phase, MessageBatch<T
   messages_.assign(messages.begin(), messages.end());
   const auto M = static_cast<std::uint32_t>(messages.size());
   for (auto& channel : contents_) channel.assign(M, nullptr);
-  if (phase == 0) statistics_.assign(M, {});
+  if (phase == 0) averaged_.assign(M, {});
   bool travelled = false;
   for (std::uint32_t i = 0; i < M; ++i) {
     if (messages[i].refused) continue;
@@ -30,12 +29,12 @@ void MessageReader<T>::read(const RoundView<T>& round, int phase, MessageBatch<T
       continue;
     }
     for (std::size_t c = 0; c < contents_.size(); ++c) contents_[c][i] = batch_.contents[c][i];
-    if (phase == 0) statistics_[i] = batch_.statistics[i];
+    if (phase == 0) averaged_[i] = batch_.averaged[i];
   }
   if (!travelled) return;
   for (auto& channel : decoded_)
     if (channel.size() < M) channel.resize(M);
-  if (decoded_statistics_.size() < M) decoded_statistics_.resize(M);
+  if (decoded_averaged_.size() < M) decoded_averaged_.resize(M);
   errors_.assign(M, {});
   pool_.parallel_for(M, [&](std::uint32_t i, const Exec& exec) {
     if (!messages[i].refused && !messages[i].encoded.empty()) errors_[i] = decode(exec, round, phase, messages_[i], i);
@@ -48,7 +47,7 @@ void MessageReader<T>::read(const RoundView<T>& round, int phase, MessageBatch<T
     clients.refuse(i, errors_[i]);
     messages_[i] = {.client = messages[i].client, .is_counted = false, .refused = true, .encoded = {}};
     for (auto& channel : contents_) channel[i] = nullptr;
-    if (phase == 0) statistics_[i] = {};
+    if (phase == 0) averaged_[i] = {};
   }
 }
 
@@ -56,7 +55,7 @@ template <class T>
 void MessageReader<T>::release() {
   batch_ = {};
   for (auto& channel : contents_) channel.clear();
-  statistics_.clear();
+  averaged_.clear();
 }
 
 template <class T>
@@ -77,14 +76,13 @@ std::string MessageReader<T>::decode(const Exec& exec, const RoundView<T>& round
     known.push_back(channel.compressor->known_levels(channel.context(round, phase, client), channel.scope));
     targets.push_back(&decoded_[c][position]);
   }
-  const bool tells = phase == 0 && !round.run.local_statistics;
-  std::vector<T>& statistics = decoded_statistics_[position];
-  if (phase == 0) statistics.resize(tells ? num_statistics(round.run.statistics) : 0);
-  const std::span<T> told = tells ? std::span<T>(statistics) : std::span<T>();
+  std::vector<T>& averaged = decoded_averaged_[position];
+  if (phase == 0) averaged.resize(round.run.kinds.num_averaged());
+  const std::span<T> told = phase == 0 ? std::span<T>(averaged) : std::span<T>();
   const Result<std::uint64_t> read = codec::decode<T>(message.encoded, scopes, lengths, targets, known, told);
   if (!read.ok()) return read.error().reason;
   const bool is_silent = std::ranges::all_of(targets, [](const Payload<T>* content) { return content->silent; });
-  if (tells && !is_silent) statistics_[position] = told;
+  if (phase == 0 && !is_silent) averaged_[position] = told;
   std::string error;
   if (!message.is_counted) error = count_wire(phase, active_channels, targets, known, is_silent ? 0 : told.size(), message);
   for (std::size_t s = 0; s < active_channels.size() && error.empty(); ++s) {
@@ -101,8 +99,7 @@ std::string MessageReader<T>::decode(const Exec& exec, const RoundView<T>& round
 // written by the codec.
 template <class T>
 std::string MessageReader<T>::count_wire(int phase, std::span<const std::size_t> active_channels, std::span<Payload<T>* const> contents,
-                                         std::span<const MessageLevels> known, std::size_t num_statistics,
-                                         ClientMessage<T>& message) const {
+                                         std::span<const MessageLevels> known, std::size_t num_averaged, ClientMessage<T>& message) const {
   std::vector<codec::Channel<T>> wire;
   for (std::size_t s = 0; s < active_channels.size(); ++s) {
     const ExchangeChannel<T>& channel = exchange_.channels[active_channels[s]];
@@ -110,9 +107,9 @@ std::string MessageReader<T>::count_wire(int phase, std::span<const std::size_t>
     wire.push_back({contents[s], &scope, {}, known[s]});
     count_channel(channel, *contents[s], scope, {}, message.bits);
   }
-  message.statistics_bits = count_statistics<T>(num_statistics, message.bits);
+  message.averaged_bits = count_averaged<T>(num_averaged, message.bits);
   std::vector<std::uint64_t> bits(wire.size());
-  message.bits.bits = codec::encoded_bits<T>(wire, bits, num_statistics);
+  message.bits.bits = codec::encoded_bits<T>(wire, bits, num_averaged);
   count_by_channel(active_channels, bits, message.channel_bits);
   if (message.bits.bits == 8 * message.encoded.size()) return {};
   return "it takes " + std::to_string(8 * message.encoded.size()) + " bits, and what it says " + std::to_string(message.bits.bits);

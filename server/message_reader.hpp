@@ -34,16 +34,16 @@ class MessageReader {
 
   // Returns the content of a channel, or null if it was silent in the last phase read.
   [[nodiscard]] const Payload<T>* payload(std::size_t channel, std::uint32_t position) const { return contents_[channel][position]; }
-  // Returns the running statistics in a client's message of phase 0, [S] as RunSettings::statistics. The result is empty if the message is
-  // silent, if there are no statistics, or if they stay with the clients.
-  [[nodiscard]] std::span<const T> statistics(std::uint32_t position) const { return statistics_[position]; }
+  // Returns the values of averaged parameters in a client's message of phase 0, in the order of ParameterKinds::averaged. The result is
+  // empty if the message is silent, or if no parameter is averaged.
+  [[nodiscard]] std::span<const T> averaged(std::uint32_t position) const { return averaged_[position]; }
 
  private:
   // Returns the reason why the bytes are invalid, or "".
   [[nodiscard]] std::string decode(const Exec& exec, const RoundView<T>& round, int phase, ClientMessage<T>& message,
                                    std::uint32_t position);
   [[nodiscard]] std::string count_wire(int phase, std::span<const std::size_t> active_channels, std::span<Payload<T>* const> contents,
-                                       std::span<const MessageLevels> known, std::size_t num_statistics, ClientMessage<T>& message) const;
+                                       std::span<const MessageLevels> known, std::size_t num_averaged, ClientMessage<T>& message) const;
 
   const Exchange<T>& exchange_;
   ThreadPool& pool_;
@@ -51,9 +51,9 @@ class MessageReader {
   std::vector<ClientMessage<T>> messages_;                // [M]
   std::vector<std::string> errors_;                       // [M] "" = none
   std::vector<std::vector<const Payload<T>*>> contents_;  // by channel: [M]
-  std::vector<std::span<const T>> statistics_;            // [M]
+  std::vector<std::span<const T>> averaged_;              // [M]
   std::vector<std::vector<Payload<T>>> decoded_;          // by channel: [M] of encoded messages
-  std::vector<std::vector<T>> decoded_statistics_;        // [M] of encoded messages
+  std::vector<std::vector<T>> decoded_averaged_;          // [M] of encoded messages
 };
 
 extern template class MessageReader<float>;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "fl_core/round/own_statistics.hpp"
-
 namespace fl {
 
 template <class T>
@@ -49,7 +47,7 @@ void Reducer<T>::take(const RoundView<T>& round, int phase, MessageBatch<T> batc
 
 template <class T>
 void Reducer<T>::receive(const RoundView<T>& round) {
-  if (!parts_.run.local_statistics) average_statistics();
+  average_values();
   std::vector<ArrivedMessages<T>> arrived;
   for (std::size_t c = 0; c < channels_.size(); ++c)
     arrived.push_back({parts_.exchange.channels[c].phase_scope.back(), channels_[c].arrived});
@@ -73,19 +71,19 @@ void Reducer<T>::multiply_by_mean_work() {
     for (double& e : estimate_) e *= work / sum;
 }
 
-// Averages the statistics of delivered messages, if any, with the cohort's weights.
+// Averages the values of averaged parameters in delivered messages, if any, with the cohort's weights.
 template <class T>
-void Reducer<T>::average_statistics() {
-  reports_.statistics.assign(num_statistics(parts_.run.statistics), 0.0);
+void Reducer<T>::average_values() {
+  reports_.averaged.assign(parts_.run.kinds.num_averaged(), 0.0);
   double sum = 0;
-  for (std::uint32_t i = 0; i < delivery_.delivered().size() && !reports_.statistics.empty(); ++i) {
-    const std::span<const T> told = delivery_.delivered()[i] != 0 ? reader_.statistics(i) : std::span<const T>();
+  for (std::uint32_t i = 0; i < delivery_.delivered().size() && !reports_.averaged.empty(); ++i) {
+    const std::span<const T> told = delivery_.delivered()[i] != 0 ? reader_.averaged(i) : std::span<const T>();
     const double weight = plan_->cohort_weight[i];
     if (!told.empty()) sum += weight;
-    for (std::size_t s = 0; s < told.size(); ++s) reports_.statistics[s] += weight * static_cast<double>(told[s]);
+    for (std::size_t a = 0; a < told.size(); ++a) reports_.averaged[a] += weight * static_cast<double>(told[a]);
   }
-  if (!(sum > 0)) reports_.statistics.clear();
-  for (double& s : reports_.statistics) s /= sum;
+  if (!(sum > 0)) reports_.averaged.clear();
+  for (double& mean : reports_.averaged) mean /= sum;
 }
 
 template <class T>
@@ -123,7 +121,7 @@ void Reducer<T>::absorb_mean(int phase, std::size_t c, const Spread& spread) {
   std::copy(sums.begin(), sums.end(), phase_mean_.message.begin());
   const std::span<T> shared = parts_.shared.slot(channel.shared_slot);
   channel.compressor->absorb_mean(phase, channel.scope, phase_mean_.message.span(), shared.data(), phase_mean_.estimate.data());
-  clear_statistics(parts_.run.statistics, phase_mean_.estimate.data());
+  clear_ranges(parts_.run.kinds.unshared, phase_mean_.estimate.data());
   if (phase + 1 < channel.num_phases()) {
     spread(c, phase, phase_mean_.message.span());
     return;

@@ -54,8 +54,8 @@ class Reducer {
   void skip();
   // Takes the messages of a phase, and spreads the means of channels that go on.
   void take(const RoundView<T>& round, int phase, MessageBatch<T> batch, CohortRunner<T>& clients, const Spread& spread);
-  // Computes the estimate and the mean statistics from the messages of all phases, moves the server's state by them, and gives the memory
-  // of the messages back.
+  // Computes the estimate and the means of averaged parameters from the messages of all phases, moves the server's state by them, and gives
+  // the memory of the messages back.
   void receive(const RoundView<T>& round);
 
   // Returns the messages [M] of the last phase, with their bits.
@@ -64,8 +64,8 @@ class Reducer {
   [[nodiscard]] const Delivery& delivery() const { return delivery_; }
   // Returns the estimate [P].
   [[nodiscard]] std::span<const double> estimate() const { return estimate_; }
-  // Returns the mean statistics [S] of the messages; empty if none arrived.
-  [[nodiscard]] std::span<const double> statistics() const { return reports_.statistics; }
+  // Returns the means of averaged parameters [A] over the messages; empty if none arrived.
+  [[nodiscard]] std::span<const double> averaged() const { return reports_.averaged; }
 
  private:
   // The sums of a channel's messages.
@@ -75,8 +75,8 @@ class Reducer {
   };
   // Data of arrived messages other than their payloads.
   struct Reports {
-    std::vector<double> work;        // [M] of each message
-    std::vector<double> statistics;  // [S] the mean
+    std::vector<double> work;      // [M] of each message
+    std::vector<double> averaged;  // [A] the means
   };
   // The mean of a phase, and the operator's estimate from it.
   struct PhaseMean {
@@ -89,7 +89,7 @@ class Reducer {
   }
   void aggregate(int phase, std::size_t channel, const Spread& spread);
   void absorb_mean(int phase, std::size_t channel, const Spread& spread);
-  void average_statistics();
+  void average_values();
   void multiply_by_mean_work();
 
   const ReducerParts<T> parts_;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "fl_core/ops/pieces.hpp"
-#include "fl_core/round/own_statistics.hpp"
+#include "fl_core/round/kept_parameters.hpp"
 
 namespace fl {
 
@@ -64,33 +64,35 @@ void Round<T>::draw(std::uint32_t round, RoundPlan& plan) const {
   if (parts_.run.average == Average::uniform) plan.cohort_weight.assign(plan.cohort.size(), 1 / static_cast<double>(plan.cohort.size()));
 }
 
-// The weights move along the estimate; the statistics become the mean of those that arrived.
+// Shared parameters move along the estimate; averaged ones become the means of the values that arrived.
 template <class T>
 void Round<T>::step() {
   const double step_size = step_of(order_.step_size);
   for_each_piece(parts_.pool, model_.size(), [&](std::size_t first, std::size_t last) {
-    for_each_run_of_weights(parts_.run.statistics, first, last, [&](std::size_t begin, std::size_t end) {
+    for_each_run_outside(parts_.run.kinds.unshared, first, last, [&](std::size_t begin, std::size_t end) {
       parts_.optimizer.step(order_.round, step_size, begin, reducer_.estimate().subspan(begin, end - begin),
                             model_.subspan(begin, end - begin));
     });
   });
-  if (parts_.run.local_statistics) return keep_statistics();
-  const std::span<const double> statistics = reducer_.statistics();
-  if (statistics.empty()) return;
-  std::vector<T> rounded(statistics.size());
-  std::ranges::transform(statistics, rounded.begin(), [](double s) { return static_cast<T>(s); });
-  scatter_statistics(parts_.run.statistics, rounded.data(), model_.data());
+  if (!reducer_.averaged().empty()) set(parts_.run.kinds.averaged, reducer_.averaged());
+  if (!parts_.run.kinds.kept.empty()) note_kept();
 }
 
-// Clients keep the statistics that they have; the model has the mean of all clients', by w_i, for its measures.
+// Clients keep the values that they have; the model has the mean of all clients', by w_i, for its measures.
 template <class T>
-void Round<T>::keep_statistics() {
+void Round<T>::note_kept() {
   if (parts_.probe == nullptr) return;
-  const std::span<double> mean = parts_.state.slot(kMeanStatistics);
-  parts_.probe->add_statistics_moves(delivered(), mean);
-  std::vector<T> rounded(mean.size());
-  std::ranges::transform(mean, rounded.begin(), [](double s) { return static_cast<T>(s); });
-  scatter_statistics(parts_.run.statistics, rounded.data(), model_.data());
+  const std::span<double> mean = parts_.state.slot(kMeanKept);
+  parts_.probe->add_kept_moves(delivered(), mean);
+  set(parts_.run.kinds.kept, mean);
+}
+
+// Sets the model's entries in the ranges.
+template <class T>
+void Round<T>::set(std::span<const ParameterRange> ranges, std::span<const double> values) {
+  std::vector<T> rounded(values.size());
+  std::ranges::transform(values, rounded.begin(), [](double value) { return static_cast<T>(value); });
+  scatter_ranges(ranges, rounded.data(), model_.data());
 }
 
 template <class T>
@@ -157,7 +159,7 @@ void Round<T>::collect(int phase) {
     parts_.runner.learn_mean(channel, of_phase, mean);
   });
   for (const ClientMessage<T>& message : reducer_.messages())
-    ledger_.count_message(message.client, message.bits, message.channel_bits, message.statistics_bits);
+    ledger_.count_message(message.client, message.bits, message.channel_bits, message.averaged_bits);
 }
 
 template class Round<float>;

@@ -91,7 +91,8 @@ class Round {
   [[nodiscard]] double step_of(double step_size) const { return parts_.run.unit == Unit::gradient ? step_size : 1.0; }
   [[nodiscard]] RoundView<T> view() const { return {parts_.run, order_, parts_.downlink.reference()}; }
   void collect(int phase);
-  void keep_statistics();
+  void note_kept();
+  void set(std::span<const ParameterRange> ranges, std::span<const double> values);
 
   // The clients of this round, and those of the next one if clients read ahead.
   struct Cohorts {

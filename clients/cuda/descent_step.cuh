@@ -9,22 +9,22 @@
 
 namespace fl::cuda {
 
-// v = beta v + g + decay y + mu (y - w), y -= gamma v; statistics (Layer::statistic_rate) move by y -= rate g alone.
+// v = beta v + g + decay y + mu (y - w), y -= gamma v; running averages (Layer::running_rate) move by y -= rate g alone.
 template <class T>
 struct DescentStep {
   const T* gamma = nullptr;  // [1], in memory, so that one recorded graph serves every step size
   T decay = T(0), momentum = T(0), proximal = T(0);
   const T* w = nullptr;     // [P], the parameters that the client received
-  const T* rate = nullptr;  // [P], or null; above 0 at statistics
+  const T* rate = nullptr;  // [P], or null; above 0 at running averages
 
   DescentStep() = default;
-  DescentStep(const Descent& descent, const T* step_size, const T* received, const T* statistic_rate)
+  DescentStep(const Descent& descent, const T* step_size, const T* received, const T* running_rate)
       : gamma(step_size),
         decay(static_cast<T>(descent.weight_decay)),
         momentum(static_cast<T>(descent.momentum)),
         proximal(static_cast<T>(descent.proximal_mu)),
         w(received),
-        rate(statistic_rate) {}
+        rate(running_rate) {}
 
   // Returns the value that moved() receives for entry j.
   [[nodiscard]] FL_HD T received(std::size_t j) const { return proximal > T(0) ? w[j] : T(0); }
@@ -33,7 +33,7 @@ struct DescentStep {
     if (rate != nullptr && rate[j] > T(0)) return y - rate[j] * g;
     return moved(g, y, received(j), v);
   }
-  // Returns the same as taken() for models without statistics.
+  // Returns the same as taken() for models without running averages.
   [[nodiscard]] FL_HD T moved(T g, T y, T received, T* v) const { return moved_by(*gamma, g, y, received, v); }
   // Returns the same with gamma in a register.
   [[nodiscard]] FL_HD T moved_by(T step_size, T g, T y, T received, T* v) const {

@@ -17,14 +17,14 @@ template <class T>
 class Evaluation final : public DeviceEvaluation<T> {
  public:
   Evaluation(const NetworkForm& form, std::size_t P, const Dataset<T>& data)
-      : network_(form), P_(P), statistics_(form.statistics), examples_(form, data) {}
+      : network_(form), P_(P), averages_(form.running_averages), examples_(form, data) {}
 
   void run(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, std::span<double> loss,
            std::span<std::uint32_t> correct) override {
     Workspace::Frame frame(*exec.workspace);
-    std::vector<T> ordered(statistics_.empty() ? 0 : P_);
-    if (!statistics_.empty()) put_in_order_of_layers<T>(statistics_, P_, x, ordered.data());
-    const T* w = upload(exec, std::span<const T>(statistics_.empty() ? x : ordered.data(), P_), frame);
+    std::vector<T> ordered(averages_.empty() ? 0 : P_);
+    if (!averages_.empty()) put_in_order_of_layers<T>(averages_, P_, x, ordered.data());
+    const T* w = upload(exec, std::span<const T>(averages_.empty() ? x : ordered.data(), P_), frame);
     const std::uint32_t* row = upload(exec, rows, frame);
     auto* loss_there = frame.take<double>(rows.size());
     auto* correct_there = frame.take<std::uint32_t>(rows.size());
@@ -48,7 +48,7 @@ class Evaluation final : public DeviceEvaluation<T> {
   }
   DeviceNetwork<T> network_;
   std::size_t P_;
-  std::vector<Statistic> statistics_;
+  std::vector<ParameterRange> averages_;
   DeviceExamples<T> examples_;
 };
 

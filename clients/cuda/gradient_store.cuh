@@ -23,7 +23,7 @@ class GradientStore {
   // Client k's entries are at data + k * stride.
   [[nodiscard]] static GradientStore set(T* g, std::size_t stride) { return {How::set, g, stride}; }
   [[nodiscard]] static GradientStore add(T* g, std::size_t stride) { return {How::add, g, stride}; }
-  // Returns a store that takes a local step, for models without statistics. v has the layout of y, or is null.
+  // Returns a store that takes a local step, for models without running averages. v has the layout of y, or is null.
   [[nodiscard]] static GradientStore step(const DescentStep<T>& step, T* y, T* v, std::size_t stride) {
     GradientStore store{How::step, y, stride};
     store.step_ = step;

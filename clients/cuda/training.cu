@@ -51,7 +51,7 @@ __global__ void spread(std::size_t clients, std::size_t P, const T* from, T* to)
   for_each_entry(clients, P, [&](std::size_t k, std::size_t j) { to[k * P + j] = from[j]; });
 }
 
-// Adds the regulariser's derivative at y to g (stride 0: one y for all). rate [P], unless null, is above 0 at statistics.
+// Adds the regulariser's derivative at y to g (stride 0: one y for all). rate [P], unless null, is above 0 at running averages.
 template <class T>
 __global__ void add_regulariser(std::size_t clients, std::size_t P, Regulariser regulariser, const T* rate, const T* y, std::size_t stride,
                                 T* g) {
@@ -60,9 +60,9 @@ __global__ void add_regulariser(std::size_t clients, std::size_t P, Regulariser 
   });
 }
 
-// Clears the entries of statistics, which are no part of a full gradient.
+// Clears the entries of running averages, which are no part of a full gradient.
 template <class T>
-__global__ void clear_statistics(std::size_t clients, std::size_t P, const T* rate, T* g) {
+__global__ void clear_averages(std::size_t clients, std::size_t P, const T* rate, T* g) {
   for_each_entry(clients, P, [&](std::size_t k, std::size_t j) {
     if (rate[j] > T(0)) g[k * P + j] = T(0);
   });
@@ -77,43 +77,47 @@ __global__ void take_step(std::size_t clients, std::size_t P, DescentStep<T> ste
   });
 }
 
-// The statistics of models: their positions in the layers' order [S], and the position of each parameter in the order of vectors [P]. All
-// pointers are null for models without statistics.
+// Parameters that are not shared: their positions in the layers' order [U], and the position of each parameter in the order of vectors [P].
+// A pointer is null for models without such parameters, or with one order.
 template <class T>
-struct PlacedStatistics {
+struct PlacedEntries {
   const std::uint32_t *at = nullptr, *place_of = nullptr;
-  const T* rate = nullptr;  // [P], above 0 at statistics
-  std::size_t S = 0;
+  const T* rate = nullptr;                    // [U] above 0 at running averages
+  const std::uint8_t* is_unshared = nullptr;  // [P] in the layers' order
+  std::size_t U = 0;
 };
 
-// Copies the client's own statistics, out [clients,S] by position in the block, to y.
+// Copies the client's own values [clients,U], by position in the block, to y: all of them, or its weights alone.
 template <class T>
-__global__ void read_statistics(std::size_t clients, std::size_t P, PlacedStatistics<T> statistics, BatchView<const T> own,
-                                const std::uint32_t* place, T* y) {
-  for_each_entry(clients, statistics.S, [&](std::size_t k, std::size_t s) { y[k * P + statistics.at[s]] = own.row(place[k])[s]; });
+__global__ void read_own(std::size_t clients, std::size_t P, PlacedEntries<T> entries, BatchView<const T> own, const std::uint32_t* place,
+                         bool weights_alone, T* y) {
+  for_each_entry(clients, entries.U, [&](std::size_t k, std::size_t u) {
+    if (!weights_alone || entries.rate[u] == T(0)) y[k * P + entries.at[u]] = own.row(place[k])[u];
+  });
 }
-// Writes the client's statistics after its work: those of y, or (w unless null) one step from its own along the gradient y at w.
+// Writes the client's own values after its work: those of y, or (w unless null) one step from them along the gradient y at w.
 template <class T>
-__global__ void write_statistics(std::size_t clients, std::size_t P, PlacedStatistics<T> statistics, const T* w, const T* y,
-                                 BatchView<T> own, const std::uint32_t* place, std::uint8_t* refused) {
-  for_each_entry(clients, statistics.S, [&](std::size_t k, std::size_t s) {
-    const std::size_t j = statistics.at[s];
-    T& x = own.row(place[k])[s];
-    x = w == nullptr ? y[k * P + j] : x - statistics.rate[j] * (y[k * P + j] + (x - w[j]));
+__global__ void write_own(std::size_t clients, std::size_t P, PlacedEntries<T> entries, const T* w, const T* gamma, const T* y,
+                          BatchView<T> own, const std::uint32_t* place, std::uint8_t* refused) {
+  for_each_entry(clients, entries.U, [&](std::size_t k, std::size_t u) {
+    const std::size_t j = entries.at[u];
+    const T g = y[k * P + j], rate = entries.rate[u];
+    T& x = own.row(place[k])[u];
+    x = w == nullptr ? g : rate > T(0) ? x - rate * (g + (x - w[j])) : x - *gamma * g;
     if (!(x - x == T(0))) refused[place[k]] = 1;
   });
 }
 
-// Writes the vector that is sent, g or per_work_k (w - y), to the client's position in the block; 0 at statistics. Sets refused to 1 for a
-// client with an entry that is not finite.
+// Writes the vector that is sent, g or per_work_k (w - y), to the client's position in the block; 0 where parameters are not shared. Sets
+// refused to 1 for a client with an entry that is not finite.
 template <class T>
-__global__ void write_vectors(std::size_t clients, std::size_t P, const T* w, const T* from, const T* per_work,
-                              PlacedStatistics<T> statistics, BatchView<T> out, const std::uint32_t* place, std::uint8_t* refused) {
+__global__ void write_vectors(std::size_t clients, std::size_t P, const T* w, const T* from, const T* per_work, PlacedEntries<T> entries,
+                              BatchView<T> out, const std::uint32_t* place, std::uint8_t* refused) {
   for_each_entry(clients, P, [&](std::size_t k, std::size_t j) {
     T x = from[k * P + j];
     if (w != nullptr) x = per_work == nullptr ? w[j] - x : per_work[k] * (w[j] - x);
-    if (statistics.rate != nullptr && statistics.rate[j] > T(0)) x = T(0);
-    out.row(place[k])[statistics.place_of == nullptr ? j : statistics.place_of[j]] = x;
+    if (entries.is_unshared != nullptr && entries.is_unshared[j] != 0) x = T(0);
+    out.row(place[k])[entries.place_of == nullptr ? j : entries.place_of[j]] = x;
     if (!(x - x == T(0))) refused[place[k]] = 1;  // all threads that write here write the same value
   });
 }
@@ -144,17 +148,19 @@ template <class T>
 class Training final : public DeviceTraining<T> {
  public:
   Training(const Descent& descent, const NetworkForm& form, const Dataset<T>& data, const GradientOracle<T>& oracle,
-           MatrixProducts products)
+           MatrixProducts products, const ParameterKinds& kinds)
       : descent_(descent),
         form_(form),
         network_(form),
         examples_(form, data),
         oracle_(oracle),
         products_(products),
-        piece_rows_(form.takes_whole_minibatches ? std::max<std::size_t>(most_rows(oracle), 1) : kMostRows) {
+        piece_rows_(form.takes_whole_minibatches ? std::max<std::size_t>(most_rows(oracle), 1) : kMostRows),
+        keeps_weights_(kinds.keeps_weights()) {
     const std::size_t rows = most_rows(oracle);
-    if (descent.moves && rows <= kMostRegressionRows && reads_in_place(examples_.rows())) regression_ = as_regression<T>(form, rows);
-    if (!form.statistics.empty()) place_statistics();
+    if (descent.moves && kinds.unshared.empty() && rows <= kMostRegressionRows && reads_in_place(examples_.rows()))
+      regression_ = as_regression<T>(form, rows);
+    place_entries(kinds);
   }
 
   void run(const Exec& exec, ThreadPool& pool, const RoundView<T>& round, const ClientBlock<T>& block,
@@ -164,7 +170,7 @@ class Training final : public DeviceTraining<T> {
     Workspace::Frame frame(*exec.workspace);
     TrainingBlock there{&round, &block, &batches};
     std::vector<T> ordered(places_.rate.empty() ? 0 : round.P());
-    if (!places_.rate.empty()) put_in_order_of_layers<T>(form_.statistics, round.P(), block.start.row(0), ordered.data());
+    if (!places_.rate.empty()) put_in_order_of_layers<T>(form_.running_averages, round.P(), block.start.row(0), ordered.data());
     there.w = upload(exec, std::span<const T>(places_.rate.empty() ? block.start.row(0) : ordered.data(), round.P()), frame);
     const T gamma = static_cast<T>(round.order.step_size);
     there.gamma = upload(exec, std::span<const T>(&gamma, 1), frame);
@@ -180,6 +186,10 @@ class Training final : public DeviceTraining<T> {
     ::fl::copy_bytes(refused.data(), Device::cpu, there.refused, Device::cuda, block.K, exec.stream);
   }
 
+  [[nodiscard]] bool can_start_at(const RunSettings& run) const override {
+    const bool needs_own_start = keeps_weights_ && descent_.moves && descent_.proximal_mu > 0;  // mu (y - w) with each client's w
+    return run.offset_slot.empty() && !needs_own_start;
+  }
   [[nodiscard]] std::size_t size_bytes() const override { return examples_.size_bytes() + places_.rate.size() * sizeof(T); }
   [[nodiscard]] std::size_t room_bytes(std::size_t clients) const override {
     const std::size_t each = bytes_per_client(most_rows(oracle_));
@@ -188,31 +198,49 @@ class Training final : public DeviceTraining<T> {
   }
 
  private:
-  // The positions of running statistics; empty if there are none.
-  struct StatisticPlaces {
-    Buffer<T> rate;                                // [P] Layer::statistic_rate of each parameter, in the layers' order
-    Buffer<std::uint32_t> statistic_at, place_of;  // [S], [P] of PlacedStatistics
+  // The positions of parameters that are not plain weights of all clients. Each buffer is empty if there are none of its kind.
+  struct Places {
+    Buffer<T> rate;                    // [P] Layer::running_rate of each parameter, in the layers' order
+    Buffer<std::uint32_t> place_of;    // [P] of PlacedEntries, if the model has running averages
+    Buffer<std::uint32_t> own_at;      // [U] of PlacedEntries
+    Buffer<T> own_rate;                // [U]
+    Buffer<std::uint8_t> is_unshared;  // [P]
   };
 
-  void place_statistics() {
-    std::vector<T> rate(form_.size);
-    std::vector<std::uint32_t> at, place_of(form_.size), layers(form_.size);
-    for (const Statistic& statistic : form_.statistics)
-      for (std::size_t j = statistic.begin; j < statistic.end; ++j) {
-        rate[j] = static_cast<T>(statistic.rate);
-        at.push_back(static_cast<std::uint32_t>(j));
-      }
+  void place_entries(const ParameterKinds& kinds) {
+    const std::size_t P = form_.size;
+    std::vector<std::uint32_t> layers(P), at(P), place_of(P);  // at: the layers' position of each place in a vector
     std::iota(layers.begin(), layers.end(), 0u);
-    std::vector<std::uint32_t> first(form_.size);
-    put_weights_first<std::uint32_t>(form_.statistics, form_.size, layers.data(), first.data());
-    for (std::uint32_t place = 0; place < first.size(); ++place) place_of[first[place]] = place;
-    keep(places_.rate, std::span<const T>(rate));
-    keep(places_.statistic_at, std::span<const std::uint32_t>(at));
-    keep(places_.place_of, std::span<const std::uint32_t>(place_of));
+    put_weights_first<std::uint32_t>(form_.running_averages, P, layers.data(), at.data());
+    for (std::uint32_t place = 0; place < P; ++place) place_of[at[place]] = place;
+    std::vector<T> rate(P), own_rate;
+    for (const ParameterRange& average : form_.running_averages)
+      std::fill_n(rate.begin() + static_cast<std::ptrdiff_t>(average.begin), average.size(), static_cast<T>(average.running_rate));
+    std::vector<std::uint32_t> own_at;
+    std::vector<std::uint8_t> is_unshared(P);
+    kinds.for_each_own_range([&](const ParameterRange& range, std::size_t) {
+      for (std::size_t j = range.begin; j < range.end; ++j) {
+        own_at.push_back(at[j]);
+        own_rate.push_back(static_cast<T>(range.running_rate));
+        is_unshared[at[j]] = 1;
+      }
+    });
+    if (!form_.running_averages.empty()) {
+      keep(places_.rate, std::span<const T>(rate));
+      keep(places_.place_of, std::span<const std::uint32_t>(place_of));
+    }
+    if (own_at.empty()) return;
+    keep(places_.own_at, std::span<const std::uint32_t>(own_at));
+    keep(places_.own_rate, std::span<const T>(own_rate));
+    keep(places_.is_unshared, std::span<const std::uint8_t>(is_unshared));
   }
-  [[nodiscard]] PlacedStatistics<T> statistics() const {
-    if (places_.rate.empty()) return {};
-    return {places_.statistic_at.data(), places_.place_of.data(), places_.rate.data(), places_.statistic_at.size()};
+  [[nodiscard]] PlacedEntries<T> entries() const {
+    return {pointer_to(places_.own_at), pointer_to(places_.place_of), pointer_to(places_.own_rate), pointer_to(places_.is_unshared),
+            places_.own_at.size()};
+  }
+  template <class U>
+  [[nodiscard]] static const U* pointer_to(const Buffer<U>& buffer) {
+    return buffer.empty() ? nullptr : buffer.data();
   }
   void check_entries(std::size_t rows) const {
     if (rows * examples_.per_row() * network_.widest() < kMostEntries) return;
@@ -241,11 +269,10 @@ class Training final : public DeviceTraining<T> {
     const T* per_work = there.per_work == nullptr ? nullptr : there.per_work + first;
     const BatchView<T>& out = there.block->vectors[0];
     const std::size_t blocks = entry_blocks(clients, P);
-    if (const BatchView<T>& own = there.block->statistics; own.P > 0)
-      Launch(exec, "write_statistics", entry_blocks(clients, own.P))(write_statistics<T>, clients, P, statistics(),
-                                                                     descent_.moves ? nullptr : there.w, result, own, there.place + first,
-                                                                     there.refused);
-    Launch(exec, "write_vectors", blocks)(write_vectors<T>, clients, P, descent_.moves ? there.w : nullptr, result, per_work, statistics(),
+    if (const BatchView<T>& own = there.block->own; own.P > 0)
+      Launch(exec, "write_own", entry_blocks(clients, own.P))(write_own<T>, clients, P, entries(), descent_.moves ? nullptr : there.w,
+                                                              there.gamma, result, own, there.place + first, there.refused);
+    Launch(exec, "write_vectors", blocks)(write_vectors<T>, clients, P, descent_.moves ? there.w : nullptr, result, per_work, entries(),
                                           out, there.place + first, there.refused);
     Launch(exec, "clear_refused", blocks)(clear_refused<T>, clients, P, out, there.place + first, there.refused);
   }
@@ -334,12 +361,24 @@ class Training final : public DeviceTraining<T> {
     return steps;
   }
 
-  // Returns gradients at w: [clients,P].
+  // Returns gradients at w, or at w with the weights that clients keep: [clients,P].
   const T* gradients(const Exec& exec, const TrainingBlock& there, std::size_t first, std::size_t clients, Workspace::Frame& frame) {
+    const std::size_t P = there.round->P();
     const std::vector<PlannedStep> steps = plan(exec, there, first, clients, frame);
-    T* g = frame.take<T>(clients * there.round->P());
-    gradient(exec, steps[0], LayerWeights<T>{there.w, 0}, g);
+    T* g = frame.take<T>(clients * P);
+    T* x = keeps_weights_ ? frame.take<T>(clients * P) : nullptr;
+    if (x != nullptr) begin_at(exec, there, first, clients, true, x);
+    gradient(exec, steps[0], x == nullptr ? LayerWeights<T>{there.w, 0} : LayerWeights<T>{x, P}, g);
     return g;
+  }
+
+  // Writes w, with each client's own values in it, to y [clients,P].
+  void begin_at(const Exec& exec, const TrainingBlock& there, std::size_t first, std::size_t clients, bool weights_alone, T* y) const {
+    const std::size_t P = there.round->P();
+    Launch(exec, "spread", entry_blocks(clients, P))(spread<T>, clients, P, there.w, y);
+    if (const BatchView<T>& own = there.block->own; own.P > 0)
+      Launch(exec, "read_own", entry_blocks(clients, own.P))(read_own<T>, clients, P, entries(), BatchView<const T>(own),
+                                                             there.place + first, weights_alone, y);
   }
 
   // Returns y after all steps, from w: [clients,P].
@@ -351,10 +390,7 @@ class Training final : public DeviceTraining<T> {
     T* g = needs_g ? frame.take<T>(entries) : nullptr;
     const DescentStep<T> how(descent_, there.gamma, there.w, rate());
     const auto take_steps = [&] {
-      Launch(exec, "spread", entry_blocks(clients, P))(spread<T>, clients, P, there.w, y);
-      if (const BatchView<T>& own = there.block->statistics; own.P > 0)
-        Launch(exec, "read_statistics", entry_blocks(clients, own.P))(read_statistics<T>, clients, P, statistics(), BatchView<const T>(own),
-                                                                      there.place + first, y);
+      begin_at(exec, there, first, clients, false, y);
       if (v != nullptr) FL_CUDA_CHECK(cudaMemsetAsync(v, 0, entries * sizeof(T), stream_of(exec)));
       for (const PlannedStep& step : steps) {
         if (steps_in_passing(step)) {
@@ -366,7 +402,7 @@ class Training final : public DeviceTraining<T> {
       }
     };
     if (num_kernels(steps) <= kMostRecordedKernels)
-      repeated_.run(exec, key_of(exec, how, steps, clients, y, there.block->statistics.data, there.place + first), take_steps);
+      repeated_.run(exec, key_of(exec, how, steps, clients, y, there.block->own.data, there.place + first), take_steps);
     else
       take_steps();
     return y;
@@ -416,7 +452,7 @@ class Training final : public DeviceTraining<T> {
     for (std::size_t i = 0; i < step.pieces.size(); ++i)
       pass_over(exec, step, i, y, i == 0 ? GradientStore<T>::set(g, P) : GradientStore<T>::add(g, P));
     if (rate() != nullptr && !descent_.draws)
-      Launch(exec, "clear_statistics", entry_blocks(clients, P))(clear_statistics<T>, clients, P, rate(), g);
+      Launch(exec, "clear_averages", entry_blocks(clients, P))(clear_averages<T>, clients, P, rate(), g);
     const Regulariser& regulariser = oracle_.model().regulariser();
     if (regulariser.l2 != 0 || regulariser.nonconvex != 0)
       Launch(exec, "add_regulariser", entry_blocks(clients, P))(add_regulariser<T>, clients, P, regulariser, rate(), y.data, y.stride, g);
@@ -457,7 +493,8 @@ class Training final : public DeviceTraining<T> {
   const GradientOracle<T>& oracle_;
   MatrixProducts products_;
   std::size_t piece_rows_;  // of a client in one piece; gradients of longer minibatches are added up
-  StatisticPlaces places_;
+  bool keeps_weights_;      // ParameterKinds::keeps_weights
+  Places places_;
   std::optional<RegressionForm> regression_;
   std::size_t cache_bytes_ = cache_bytes_of_device();
   MeasuredChoice wave_choice_{3};
@@ -470,12 +507,12 @@ class Training final : public DeviceTraining<T> {
 
 template <class T>
 std::unique_ptr<DeviceTraining<T>> make_training(const Descent& descent, const NetworkForm& form, const Dataset<T>& data,
-                                                 const GradientOracle<T>& oracle, MatrixProducts products) {
-  return std::make_unique<Training<T>>(descent, form, data, oracle, products);
+                                                 const GradientOracle<T>& oracle, MatrixProducts products, const ParameterKinds& kinds) {
+  return std::make_unique<Training<T>>(descent, form, data, oracle, products, kinds);
 }
 template std::unique_ptr<DeviceTraining<float>> make_training(const Descent&, const NetworkForm&, const Dataset<float>&,
-                                                              const GradientOracle<float>&, MatrixProducts);
+                                                              const GradientOracle<float>&, MatrixProducts, const ParameterKinds&);
 template std::unique_ptr<DeviceTraining<double>> make_training(const Descent&, const NetworkForm&, const Dataset<double>&,
-                                                               const GradientOracle<double>&, MatrixProducts);
+                                                               const GradientOracle<double>&, MatrixProducts, const ParameterKinds&);
 
 }  // namespace fl::cuda

@@ -13,7 +13,8 @@ namespace fl::cuda {
 // Requires data that satisfy can_lie_on_device (clients/cuda/device_data.cuh).
 template <class T>
 [[nodiscard]] std::unique_ptr<DeviceTraining<T>> make_training(const Descent& descent, const NetworkForm& form, const Dataset<T>& data,
-                                                               const GradientOracle<T>& oracle, MatrixProducts products);
+                                                               const GradientOracle<T>& oracle, MatrixProducts products,
+                                                               const ParameterKinds& kinds);
 template <class T>
 [[nodiscard]] bool can_lie_on_device(const Dataset<T>& data);
 

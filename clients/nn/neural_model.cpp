@@ -52,7 +52,7 @@ void NeuralModel<T>::bind(const Dataset<T>& data) {
   }
   if (network_.size() == 0) throw key_error("model.layers", "no layer has a parameter");
   check_output(data);
-  statistics_ = statistics_of({network_.tensors()});
+  running_averages_ = running_averages_of({network_.tensors()});
   data_ = &data;
 }
 
@@ -79,7 +79,7 @@ std::optional<NetworkForm> NeuralModel<T>::form_of_layers() const {
   form->loss = loss_ == Loss::softmax_cross_entropy ? NetworkForm::Loss::softmax
                : loss_ == Loss::logistic            ? NetworkForm::Loss::logistic
                                                     : NetworkForm::Loss::squared;
-  form->statistics = statistics_;
+  form->running_averages = running_averages_;
   form->takes_whole_minibatches = takes_whole_minibatches();
   return form;
 }
@@ -89,7 +89,7 @@ void NeuralModel<T>::initial(std::uint64_t seed, T* x) const {
   RandomSequence random(seed, Purpose::initial_model);
   std::vector<T> w(network_.size());
   network_.initial(random, w.data());
-  put_weights_first<T>(statistics_, w.size(), w.data(), x);
+  put_weights_first<T>(running_averages_, w.size(), w.data(), x);
 }
 
 template <class T>
@@ -180,7 +180,7 @@ double NeuralModel<T>::one_gradient(const Exec& exec, const T* x, std::span<cons
   }
   const Regulariser& reg = this->regulariser_;
   if (reg.l2 != 0 || reg.nonconvex != 0) {
-    for_each_run_of_weights(statistics_, 0, network_.size(), [&](std::size_t begin, std::size_t end) {
+    for_each_run_outside(running_averages_, 0, network_.size(), [&](std::size_t begin, std::size_t end) {
       for (std::size_t j = begin; j < end; ++j) gradient[j] += static_cast<T>(reg.derivative(static_cast<double>(x[j])));
     });
   }
@@ -189,9 +189,9 @@ double NeuralModel<T>::one_gradient(const Exec& exec, const T* x, std::span<cons
 
 template <class T>
 const T* NeuralModel<T>::in_order_of_layers(Workspace::Frame& frame, const T* x) const {
-  if (statistics_.empty()) return x;
+  if (running_averages_.empty()) return x;
   T* w = frame.take<T>(network_.size());
-  put_in_order_of_layers<T>(statistics_, network_.size(), x, w);
+  put_in_order_of_layers<T>(running_averages_, network_.size(), x, w);
   return w;
 }
 
@@ -200,16 +200,16 @@ double NeuralModel<T>::gradient_at(const Exec& exec, const T* x, std::span<const
                                    T* gradient) const {
   Workspace::Frame frame(*exec.workspace);
   const std::size_t P = network_.size();
-  T* g = statistics_.empty() ? gradient : frame.take<T>(P);
+  T* g = running_averages_.empty() ? gradient : frame.take<T>(P);
   const double loss_sum = one_gradient(exec, in_order_of_layers(frame, x), rows, random, g);
-  if (g != gradient) put_weights_first<T>(statistics_, P, g, gradient);
+  if (g != gradient) put_weights_first<T>(running_averages_, P, g, gradient);
   return loss_sum;
 }
 
-// Statistics are no part of the objective: their "gradient" is for clients' work alone.
+// Running averages are no part of the objective: their "gradient" is for clients' work alone.
 template <class T>
-void NeuralModel<T>::clear_statistics_of(T* gradient) const {
-  const std::size_t S = num_statistics(std::span<const Statistic>(statistics_));
+void NeuralModel<T>::clear_running_averages_of(T* gradient) const {
+  const std::size_t S = num_entries(running_averages_);
   std::fill_n(gradient + (network_.size() - S), S, T(0));
 }
 
@@ -219,7 +219,7 @@ void NeuralModel<T>::gradient(const Exec& exec, BatchView<const T> x, std::span<
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const double loss_sum = gradient_at(exec, x.row(k), rows[k], nullptr, gradient.row(k));
     if (loss != nullptr) loss[k] = value_of(loss_sum, rows[k].size(), x.row(k));
-    clear_statistics_of(gradient.row(k));
+    clear_running_averages_of(gradient.row(k));
   }
 }
 
@@ -237,8 +237,8 @@ void NeuralModel<T>::stochastic_gradient(const Exec& exec, BatchView<const T> x,
 template <class T>
 double NeuralModel<T>::loss_and_gradient(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, T* gradient) const {
   const double sum = gradient_at(exec, x, rows, nullptr, gradient);
-  clear_statistics_of(gradient);
-  return statistics_.empty() ? sum : loss_sum(exec, x, *data_, rows, nullptr);
+  clear_running_averages_of(gradient);
+  return running_averages_.empty() ? sum : loss_sum(exec, x, *data_, rows, nullptr);
 }
 
 // Calls use(frame, piece, tape) for pieces of rows of `data`, in order.

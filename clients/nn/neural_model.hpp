@@ -88,14 +88,14 @@ class FL_API NeuralModel : public Model<T>, public NeuralPass<T, NeuralModel<T>>
     return loss_sum * share_of(rows) + this->regulariser(x);
   }
   [[nodiscard]] static double share_of(std::size_t rows) { return rows == 0 ? 0 : 1 / static_cast<double>(rows); }
-  void clear_statistics_of(T* gradient) const;
+  void clear_running_averages_of(T* gradient) const;
   // Returns the sum of the rows' losses from the last activations z, and computes `scale` times its derivative.
   double loss_of(Workspace::Frame& frame, const Dataset<T>& data, std::span<const std::uint32_t> rows, const double* target, const T* z,
                  double scale, T* d_z, std::uint64_t* correct) const;
   [[nodiscard]] std::size_t piece_size() const;
   // Returns how many rows of a gradient are computed at once.
   [[nodiscard]] std::size_t gradient_piece(std::size_t rows, bool is_full) const;
-  [[nodiscard]] bool takes_whole_minibatches() const { return !statistics_.empty(); }
+  [[nodiscard]] bool takes_whole_minibatches() const { return !running_averages_.empty(); }
   [[nodiscard]] std::size_t least_rows() const;
   void check_rows(std::size_t rows) const;
   [[nodiscard]] double* room_for_targets(Workspace::Frame& frame, std::size_t rows) const;
@@ -106,7 +106,7 @@ class FL_API NeuralModel : public Model<T>, public NeuralPass<T, NeuralModel<T>>
   using Model<T>::data_;
   std::size_t examples_per_row_ = 1;
   Network<T> network_;
-  std::vector<Statistic> statistics_;  // in the layers' order
+  std::vector<ParameterRange> running_averages_;  // in the layers' order
 };
 
 extern template class NeuralModel<float>;

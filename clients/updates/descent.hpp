@@ -50,30 +50,31 @@ class StepwiseUpdate : public LocalUpdate<T> {
     Workspace::Frame frame(*exec.workspace);
     LocalSteps<T> steps(frame, oracle, client, round.order.round, options_.work);
     std::copy_n(block.start.row(k), P, y);
-    if (!round.run.statistics.empty()) scatter_statistics<T>(round.run.statistics, block.statistics.row(k), y);
+    if (block.own.P > 0) round.run.kinds.scatter_own(block.own.row(k), y);
     for (std::uint32_t step = 0; step < steps.count(); ++step) {
       oracle.gradient_on(exec, y, client, {.round = round.order.round, .step = step}, steps.rows(step), g);
-      move_with(round.run.statistics, g, y);
+      move_with(oracle.running_averages(), g, y);
       if (decay > T(0))
         for (std::size_t j = 0; j < P; ++j) g[j] += decay * y[j];
       if constexpr (std::is_invocable_v<const Direction&, T*, const T*, std::uint32_t>)
         direction(g, y, steps.count());
       else
         direction(g, y);
-      clear_statistics(round.run.statistics, g);
-      for (std::size_t j = 0; j < P; ++j) y[j] -= gamma * g[j];
+      for_each_run_outside(oracle.running_averages(), 0, P, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t j = begin; j < end; ++j) y[j] -= gamma * g[j];
+      });
     }
-    if (!round.run.statistics.empty()) gather_statistics<T>(round.run.statistics, y, block.statistics.row(k));
+    if (block.own.P > 0) round.run.kinds.gather_own(y, block.own.row(k));
     return steps.count();
   }
 
   MethodOptions options_;
 
  private:
-  // Moves the statistics of layers at their own rate, whatever the method does.
-  static void move_with(std::span<const Statistic> statistics, const T* g, T* y) {
-    for (const Statistic& statistic : statistics)
-      for (std::size_t j = statistic.begin; j < statistic.end; ++j) y[j] -= static_cast<T>(statistic.rate) * g[j];
+  // Moves running averages at their own rate, whatever the method does.
+  static void move_with(std::span<const ParameterRange> averages, const T* g, T* y) {
+    for (const ParameterRange& average : averages)
+      for (std::size_t j = average.begin; j < average.end; ++j) y[j] -= static_cast<T>(average.running_rate) * g[j];
   }
 };
 

@@ -48,7 +48,7 @@ class GradientUpdate final : public LocalUpdate<T> {
 
   void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     oracle.gradient(exec, block.start, block.clients, {.round = round.order.round}, block.vectors[0], nullptr);
-    for (std::uint32_t k = 0; k < block.K; ++k) move_statistics(round, block, k, block.vectors[0].row(k));
+    for (std::uint32_t k = 0; k < block.K; ++k) move_own(round, block, k, block.vectors[0].row(k));
     if (!subtracts()) return;
     const BatchView<T> shift = block.stored(round.state, "gradient_at_optimum");
     for (std::uint32_t k = 0; k < block.K; ++k) {

@@ -28,7 +28,7 @@ class GradientDifference final : public LocalUpdate<T> {
   void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const Sample sample{.full = round.order.coin, .round = round.order.round};
     oracle.gradient(exec, block.start, block.clients, sample, block.vectors[0], nullptr);
-    for (std::uint32_t k = 0; k < block.K; ++k) move_statistics(round, block, k, block.vectors[0].row(k));
+    for (std::uint32_t k = 0; k < block.K; ++k) move_own(round, block, k, block.vectors[0].row(k));
     if (round.order.coin) return;
     Workspace::Frame frame(*exec.workspace);
     const BatchView<T> before{frame.take<T>(block.K * round.P()), nullptr, block.K, round.P(), round.P()};

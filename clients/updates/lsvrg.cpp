@@ -48,7 +48,7 @@ class LsvrgUpdate final : public LocalUpdate<T> {
       if (round.state.acknowledged(client) == 0) renew(exec, oracle, round, client, w, point, reference);
       const Sample sample{.round = round.order.round};
       gradient_at(exec, oracle, w, client, sample, P, g);
-      move_statistics(round, block, k, g);
+      move_own(round, block, k, g);
       gradient_at(exec, oracle, point, client, sample, P, at_point);
       for (std::size_t j = 0; j < P; ++j) g[j] = g[j] - at_point[j] + reference[j];
       if (renews(oracle, round, client)) renew(exec, oracle, round, client, w, point, reference);
@@ -71,7 +71,7 @@ class LsvrgUpdate final : public LocalUpdate<T> {
     Workspace::Frame frame(*exec.workspace);
     T* fresh = frame.take<T>(round.P());
     gradient_at(exec, oracle, w, client, {.full = true}, round.P(), fresh);
-    clear_statistics(round.run.statistics, fresh);
+    clear_ranges(round.run.kinds.unshared, fresh);
     if (!is_finite(fresh, round.P())) return;
     std::copy_n(fresh, round.P(), reference);
     std::copy_n(w, round.P(), point);

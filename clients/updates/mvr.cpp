@@ -42,7 +42,7 @@ class MvrUpdate final : public LocalUpdate<T> {
       const bool is_first = round.state.acknowledged(block.clients[k]) == 0;
       const Sample sample{.full = is_first, .round = round.order.round};
       gradient_at(exec, oracle, block.start.row(k), block.clients[k], sample, round.P(), block.vectors[0].row(k));
-      move_statistics(round, block, k, block.vectors[0].row(k));
+      move_own(round, block, k, block.vectors[0].row(k));
       if (is_first) continue;
       gradient_at(exec, oracle, round.shared.slot("previous_model").data(), block.clients[k], sample, round.P(), before);
       T* g = block.vectors[0].row(k);

@@ -131,7 +131,7 @@ bool is_silent(std::span<const Channel<T>> channels) {
 }
 
 template <class T>
-std::uint64_t encoded_bits(std::span<const Channel<T>> channels, std::span<std::uint64_t> of_channel, std::size_t num_statistics) {
+std::uint64_t encoded_bits(std::span<const Channel<T>> channels, std::span<std::uint64_t> of_channel, std::size_t num_beside) {
   std::uint64_t bits = kVersionBits + 1;
   if (!is_silent(channels)) {
     bits += gamma_bits(channels.size());
@@ -141,7 +141,7 @@ std::uint64_t encoded_bits(std::span<const Channel<T>> channels, std::span<std::
       if (!of_channel.empty()) of_channel[c] = own;
       bits += own;
     }
-    bits += num_statistics * std::uint64_t{kNativeBits<T>};
+    bits += num_beside * std::uint64_t{kNativeBits<T>};
   }
   return (bits + 7) / 8 * 8;
 }
@@ -213,7 +213,7 @@ void write_channel(BitWriter& writer, const Channel<T>& channel) {
 }  // namespace
 
 template <class T>
-void encode(std::span<const Channel<T>> channels, std::vector<std::byte>& out, std::span<const T> statistics) {
+void encode(std::span<const Channel<T>> channels, std::vector<std::byte>& out, std::span<const T> beside) {
   BitWriter writer(out);
   writer.put(kVersion, kVersionBits);
   const bool silent = is_silent(channels);
@@ -224,7 +224,7 @@ void encode(std::span<const Channel<T>> channels, std::vector<std::byte>& out, s
       if (channels.size() > 1) writer.put(channel.payload->silent ? 1 : 0, 1);
       if (!channel.payload->silent) write_channel(writer, channel);
     }
-    write_raw(writer, statistics.data(), statistics.size(), kNativeWire<T>);
+    write_raw(writer, beside.data(), beside.size(), kNativeWire<T>);
   }
   writer.finish();
 }

@@ -1,7 +1,7 @@
 // The wire format defines the exact bits of payloads. This comment and those of positions.hpp, values.hpp, level_coder.hpp and
 // bit_stream.hpp specify it.
 //
-//   message   = version:2 (= 3)  silent:1  [gamma(channels)  { channel }  [statistics, raw in the run's precision]]  zeros up to a whole
+//   message   = version:2 (= 3)  silent:1  [gamma(channels)  { channel }  [beside, raw in the run's precision]]  zeros up to a whole
 //               byte
 //   channel   = [silent:1, only if channels > 1]  positions:1 (0 all, 1 list)  values:3 (0 fp64, 1 fp32, 2 fp16, 3 levels, 4 bf16;
 //               5 factors, with positions 0; 6 with positions 0: two channels follow, and the receiver adds their vectors)
@@ -18,7 +18,7 @@
 //           the receiver gets them from its own operator (Compressor::known_levels).
 // segments  are not sent: both sides build the scope from the scenario, and the receiver knows the length of each channel's vector. If that
 //           length differs from the scope's P (a phase with its own shape), the vector is plain: one segment 0 .. length-1.
-// statistics  running statistics of the client's model, absent if it is silent. Both sides know their number.
+// beside      values of averaged parameters (running statistics), absent if the message is silent. Both sides know their number.
 // plain     sent only if the length is P, segments leave out parameters and positions = all: 1 if the vector is plain nevertheless.
 // extras    sent only if tensors are excluded and the vector is not plain: 1 if their values follow.
 // A Top-1 message of 500 doubles takes 8 + 3 + 3 + 9 + 64 bits: 11 bytes. A dense vector of P floats takes 1 + 4P bytes.
@@ -64,28 +64,28 @@ template <class T>
 template <class T>
 FL_API void check_message(const Payload<T>& message, const Scope& scope);
 
-// Returns the exact length in bits, a multiple of 8, including the header and `num_statistics` statistics after the channels. of_channel:
-// empty, or [channels] that receive the bits of each channel, without header and statistics. Throws Error for a payload that contradicts
+// Returns the exact length in bits, a multiple of 8, including the header and `num_beside` values after the channels. of_channel:
+// empty, or [channels] that receive the bits of each channel, without header and these values. Throws Error for a payload that contradicts
 // its scope.
 template <class T>
 [[nodiscard]] FL_API std::uint64_t encoded_bits(std::span<const Channel<T>> channels, std::span<std::uint64_t> of_channel = {},
-                                                std::size_t num_statistics = 0);
+                                                std::size_t num_beside = 0);
 
 // Writes the encoded bytes to `out` and replaces its content. Throws Error like encoded_bits(), and for levels outside their format.
 template <class T>
-FL_API void encode(std::span<const Channel<T>> channels, std::vector<std::byte>& out, std::span<const T> statistics = {});
+FL_API void encode(std::span<const Channel<T>> channels, std::vector<std::byte>& out, std::span<const T> beside = {});
 
 // Decodes payloads from untrusted bytes. It reads nothing past the end, takes time proportional to the vectors and the bytes, and holds at
 // most 4 D + 16 B + 64 KiB of memory at any time, where D is the size of the vectors (8 or 4 bytes for each of `lengths`, counted twice for
 // a channel that is the sum of two) and B is the number of bytes received. It refuses numbers that are not finite (finite.hpp). The
 // receiver passes the scope, the vector length and the known levels (empty: nothing is known) of each channel. `payloads` are overwritten,
-// and must not be used if the bytes are refused. `statistics` is filled unless the message is silent. Levels are stored in the narrowest
+// and must not be used if the bytes are refused. `beside` is filled unless the message is silent. Levels are stored in the narrowest
 // width that holds their format; scales have rows only for segments that send anything. Returns the number of bits read, or the reason for
 // refusal with the bit near which it was found.
 template <class T>
 [[nodiscard]] FL_API Result<std::uint64_t> decode(std::span<const std::byte> bytes, std::span<const Scope* const> scopes,
                                                   std::span<const std::size_t> lengths, std::span<Payload<T>* const> payloads,
-                                                  std::span<const MessageLevels> levels = {}, std::span<T> statistics = {});
+                                                  std::span<const MessageLevels> levels = {}, std::span<T> beside = {});
 
 // Returns the entropy bound in bits: log2 C(n,k) for the positions of each segment, plus raw values at their width, or levels at the
 // empirical entropy of the message's levels, plus scales and excluded values at full width. Headers do not count.

@@ -208,7 +208,7 @@ std::string read_channel(BitReader& reader, Payload<T>& message, const Scope& sc
 
 template <class T>
 std::string read_channels(BitReader& reader, std::span<const Scope* const> scopes, std::span<Payload<T>* const> payloads,
-                          std::span<const MessageLevels> levels, std::span<T> statistics) {
+                          std::span<const MessageLevels> levels, std::span<T> beside) {
   const std::uint64_t channels = reader.get_gamma();
   if (channels != payloads.size()) {
     return "the message has " + std::to_string(channels) + " channels where the scenario has " + std::to_string(payloads.size());
@@ -221,9 +221,9 @@ std::string read_channels(BitReader& reader, std::span<const Scope* const> scope
       return "channel " + std::to_string(c) + ": " + wrong;
     }
   }
-  if (reader.remaining() < statistics.size() * std::uint64_t{kNativeBits<T>}) return "the message ends inside the statistics";
-  const std::string wrong = read_raw(reader, statistics.data(), statistics.size(), kNativeWire<T>);
-  return wrong.empty() ? "" : "statistics: " + wrong;
+  if (reader.remaining() < beside.size() * std::uint64_t{kNativeBits<T>}) return "the message ends inside the values beside its channels";
+  const std::string wrong = read_raw(reader, beside.data(), beside.size(), kNativeWire<T>);
+  return wrong.empty() ? "" : "values beside the channels: " + wrong;
 }
 
 // Returns an error unless only zeros up to the whole byte remain.
@@ -238,7 +238,7 @@ std::string read_end(BitReader& reader) {
 
 template <class T>
 Result<std::uint64_t> decode(std::span<const std::byte> bytes, std::span<const Scope* const> scopes, std::span<const std::size_t> lengths,
-                             std::span<Payload<T>* const> payloads, std::span<const MessageLevels> levels, std::span<T> statistics) {
+                             std::span<Payload<T>* const> payloads, std::span<const MessageLevels> levels, std::span<T> beside) {
   if (scopes.size() != payloads.size() || lengths.size() != payloads.size() || (!levels.empty() && levels.size() != payloads.size())) {
     throw Error("decode() needs a scope, a length and the known levels of each of " + std::to_string(payloads.size()) + " channels");
   }
@@ -251,7 +251,7 @@ Result<std::uint64_t> decode(std::span<const std::byte> bytes, std::span<const S
   }
   const bool silent = reader.get(1) != 0;
   for (Payload<T>* payload : payloads) payload->silent = silent;
-  std::string wrong = silent ? "" : read_channels(reader, scopes, payloads, levels, statistics);
+  std::string wrong = silent ? "" : read_channels(reader, scopes, payloads, levels, beside);
   if (wrong.empty()) wrong = read_end(reader);
   if (!wrong.empty()) return DecodeError{.reason = std::move(wrong), .bit = static_cast<std::size_t>(reader.position())};
   return reader.position();

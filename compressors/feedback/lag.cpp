@@ -58,7 +58,7 @@ class Lag final : public Feedback<T> {
     if (round.order.round == 1) return;
     const std::span<const T> previous = shared.slot("previous_reference");
     double moved = 0;
-    for_each_run_of_weights(round.run.statistics, 0, round.P(), [&](std::size_t begin, std::size_t end) {
+    for_each_run_outside(round.run.kinds.unshared, 0, round.P(), [&](std::size_t begin, std::size_t end) {
       for (std::size_t j = begin; j < end; ++j) {
         const double step = static_cast<double>(round.reference[j]) - static_cast<double>(previous[j]);
         moved += step * step;

@@ -76,11 +76,11 @@ class PowerEf final : public ErrorMemory<T> {
     constexpr std::uint32_t kNoise = 1;  // distinct from the coin of a round
     Workspace::Frame frame(*exec.workspace);
     T* xi = frame.take<T>(round.P());
-    const double scale = radius_ / std::sqrt(static_cast<double>(round.P() - num_statistics(round.run.statistics)));
+    const double scale = radius_ / std::sqrt(static_cast<double>(round.P() - round.run.kinds.num_unshared()));
     RandomSequence random(
         RandomStream(hash64(round.run.seeds.compressor, static_cast<std::uint64_t>(Purpose::coin)), 0, round.order.round, kNoise));
     for (std::size_t j = 0; j < round.P(); ++j) xi[j] = static_cast<T>(scale * random.normal());
-    clear_statistics(round.run.statistics, xi);
+    clear_ranges(round.run.kinds.unshared, xi);
     for (std::uint32_t k = 0; k < block.K; ++k) {
       T* g = block.vectors[0].row(k);
       for (std::size_t j = 0; j < round.P(); ++j) g[j] += xi[j];

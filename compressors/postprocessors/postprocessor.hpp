@@ -46,14 +46,14 @@ class FL_API Postprocessor {
 
   [[nodiscard]] virtual PostprocessorPlan plan() const = 0;
   // Changes block.vectors[vector] [K,P] on exec.device, where the views and their row numbers lie. Each client's result depends on its own
-  // vector and ids alone, on no other client of the block. Vectors are finite and must stay so. Entries of running statistics
-  // (round.run.statistics) are 0, and are set to 0 again after the call. Random numbers are counters of round.run.seeds, round.order.round,
-  // the client and the vector. Several threads call it, for other clients.
+  // vector and ids alone, on no other client of the block. Vectors are finite and must stay so. Entries of parameters that are not shared
+  // (round.run.kinds.unshared) are 0, and are set to 0 again after the call. Random numbers are counters of round.run.seeds,
+  // round.order.round, the client and the vector. Several threads call it, for other clients.
   virtual void on_client(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t vector) const {
     (void)exec, (void)round, (void)block, (void)vector;
   }
-  // Changes the estimate [P] in host memory, which may hold numbers that are not finite if the run diverges: these stay. Entries of running
-  // statistics do not reach the server's optimizer. Called once per round.
+  // Changes the estimate [P] in host memory, which may hold numbers that are not finite if the run diverges: these stay. Entries of
+  // parameters that are not shared do not reach the server's optimizer. Called once per round.
   virtual void on_server(const ServerRound<T>& round, std::span<double> estimate) const { (void)round, (void)estimate; }
 };
 

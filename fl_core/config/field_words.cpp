@@ -168,6 +168,7 @@ constexpr FieldWord kWords[] = {
     {"mean, by_rows", "server.average=weighted"},
     {"equal, unweighted", "server.average=uniform"},
     {"fedbn", "server.statistics=local"},
+    {"fedper, fedrep, lg_fedavg, personal_layers, local_layers, personal_head, local_head", "model.keep"},
 
     // measures
     {"evaluation, eval, metrics, metric, logging, log", "[evaluate]"},
@@ -181,7 +182,8 @@ constexpr AbsentThing kAbsent[] = {
     {"asynchronous, async, is_async, staleness, fedbuff, fedasync", "rounds are synchronous: fedbits has no asynchronous updates"},
     {"attack, attacks, byzantine, malicious, defense, defence, krum, trimmed_mean, robust_aggregation",
      "fedbits has neither malicious clients nor defences against them"},
-    {"personalization, personalisation, personalized, pfedme, ditto, fedper, apfl", "fedbits trains one model for all clients"},
+    {"personalization, personalisation, personalized, pfedme, ditto, apfl",
+     "fedbits has no personal models but tensors that stay with each client: model.keep"},
     {"topology, decentralized, decentralised, gossip, hierarchical, edge_servers", "all clients talk to one server: fedbits has no other topology"},
     {"vertical, vertical_fl, vfl", "clients hold rows: fedbits has no vertical partitions"},
     {"bandwidth, latency, network_speed, clock, simulated_time", "fedbits counts bits, not seconds: it has no simulated time"},

@@ -1,6 +1,8 @@
 #include "fl_core/message/layer_table.hpp"
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "fl_core/config/key_error.hpp"
 
@@ -56,13 +58,47 @@ std::vector<Segment> cut_into_buckets(const std::vector<Segment>& runs, std::siz
   return buckets;
 }
 
+// Returns whether a name matches a pattern of characters, * and ?.
+bool matches(std::string_view pattern, std::string_view name) {
+  if (pattern.empty()) return name.empty();
+  if (pattern.front() == '*') return matches(pattern.substr(1), name) || (!name.empty() && matches(pattern, name.substr(1)));
+  return !name.empty() && (pattern.front() == '?' || pattern.front() == name.front()) && matches(pattern.substr(1), name.substr(1));
+}
+
 }  // namespace
 
-std::vector<Statistic> statistics_of(const LayerTable& table) {
-  std::vector<Statistic> statistics;
+void keep_tensors(LayerTable& table, const std::vector<std::string>& patterns) {
+  std::string names;
+  for (const Layer& layer : table.layers) names += (names.empty() ? "" : ", ") + layer.name;
+  std::vector<Problem> problems;
+  for (const std::string& pattern : patterns) {
+    bool any = false;
+    for (Layer& layer : table.layers) {
+      if (!matches(pattern, layer.name)) continue;
+      layer.kind = ParameterKind::kept;
+      any = true;
+    }
+    if (!any) problems.push_back({"keep", "no tensor's name matches \"" + pattern + "\" (the model's tensors: " + names + ")"});
+  }
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+}
+
+ParameterKinds kinds_of(const LayerTable& table) {
+  ParameterKinds kinds;
+  for (const Layer& layer : table.layers) {
+    if (layer.size() == 0 || kind_of(layer) == ParameterKind::shared) continue;
+    const ParameterRange range{layer.begin, layer.begin + layer.size(), layer.running_rate};
+    (kind_of(layer) == ParameterKind::averaged ? kinds.averaged : kinds.kept).push_back(range);
+    kinds.unshared.push_back(range);
+  }
+  return kinds;
+}
+
+std::vector<ParameterRange> running_averages_of(const LayerTable& table) {
+  std::vector<ParameterRange> ranges;
   for (const Layer& layer : table.layers)
-    if (layer.statistic_rate > 0 && layer.size() > 0) statistics.push_back({layer.begin, layer.begin + layer.size(), layer.statistic_rate});
-  return statistics;
+    if (layer.running_rate > 0 && layer.size() > 0) ranges.push_back({layer.begin, layer.begin + layer.size(), layer.running_rate});
+  return ranges;
 }
 
 Scope make_scope(const LayerTable& table, ScopeKind kind, std::size_t bucket, const std::vector<std::string>& exclude) {
@@ -75,8 +111,8 @@ Scope make_scope(const LayerTable& table, ScopeKind kind, std::size_t bucket, co
   std::vector<Segment> tensors;
   for (std::size_t l = 0; l < table.layers.size(); ++l) {
     if (table.layers[l].size() == 0) continue;
-    if (table.layers[l].statistic_rate > 0) {
-      scope.statistics.push_back(segment_of(table.layers[l]));
+    if (kind_of(table.layers[l]) != ParameterKind::shared) {
+      scope.unshared.push_back(segment_of(table.layers[l]));
       continue;
     }
     (excluded[l] ? scope.excluded : tensors).push_back(segment_of(table.layers[l]));

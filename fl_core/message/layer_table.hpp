@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fl_core/config/device.hpp"
+#include "fl_core/message/parameter_kinds.hpp"
 
 namespace fl {
 
@@ -17,10 +18,11 @@ struct Layer {
   std::string name;
   std::size_t begin = 0;
   std::size_t rows = 0, cols = 1;
-  // If positive, the parameters are statistics of batch normalisation and not weights. A local step moves them by this fraction of their
-  // "gradient", independent of the step size, without momentum or penalties. Feedbacks, operators and server optimisers never see them:
-  // they travel raw beside the message, and the server averages them.
-  double statistic_rate = 0;
+  // If positive, the parameters are running averages (the means and variances of batch normalisation) and not weights. A local step moves
+  // them by this fraction of their "gradient", independent of the step size, without momentum or penalties.
+  double running_rate = 0;
+  // The kind that a run chooses. Running averages are never shared, so that `shared` stands for `averaged` there; see kind_of().
+  ParameterKind kind = ParameterKind::shared;
   [[nodiscard]] std::size_t size() const { return rows * cols; }
 };
 
@@ -29,45 +31,14 @@ struct LayerTable {
   [[nodiscard]] std::size_t size() const { return layers.empty() ? 0 : layers.back().begin + layers.back().size(); }
 };
 
-// The statistics in parameters begin .. end-1; rate is Layer::statistic_rate.
-struct Statistic {
-  std::size_t begin = 0, end = 0;
-  double rate = 0;
-};
-// Returns the statistics of a model, ascending.
-[[nodiscard]] FL_API std::vector<Statistic> statistics_of(const LayerTable& table);
-[[nodiscard]] inline std::size_t num_statistics(std::span<const Statistic> statistics) {
-  std::size_t total = 0;
-  for (const Statistic& statistic : statistics) total += statistic.end - statistic.begin;
-  return total;
+// Returns the kind of a tensor in a run.
+[[nodiscard]] inline ParameterKind kind_of(const Layer& layer) {
+  return layer.running_rate > 0 && layer.kind == ParameterKind::shared ? ParameterKind::averaged : layer.kind;
 }
-// Copies the statistics of x [P] to out [S].
-template <class T>
-void gather_statistics(std::span<const Statistic> statistics, const T* x, T* out) {
-  for (const Statistic& statistic : statistics) out = std::copy(x + statistic.begin, x + statistic.end, out);
-}
-// Copies from [S] to the statistics of x [P].
-template <class T>
-void scatter_statistics(std::span<const Statistic> statistics, const T* from, T* x) {
-  for (const Statistic& statistic : statistics) {
-    std::copy_n(from, statistic.end - statistic.begin, x + statistic.begin);
-    from += statistic.end - statistic.begin;
-  }
-}
-// Sets the statistics of x [P] to 0.
-template <class T>
-void clear_statistics(std::span<const Statistic> statistics, T* x) {
-  for (const Statistic& statistic : statistics) std::fill(x + statistic.begin, x + statistic.end, T(0));
-}
-// Calls use(begin, end) for each run of weights in first .. last-1.
-template <class Use>
-void for_each_run_of_weights(std::span<const Statistic> statistics, std::size_t first, std::size_t last, const Use& use) {
-  for (const Statistic& statistic : statistics) {
-    if (first < std::min(last, statistic.begin)) use(first, std::min(last, statistic.begin));
-    first = std::max(first, statistic.end);
-  }
-  if (first < last) use(first, last);
-}
+
+// Makes the tensors whose names match one of the patterns parameters that clients keep. In a pattern * stands for any characters and ? for
+// one. Throws ConfigError for a pattern that matches no tensor, with the tensors' names.
+FL_API void keep_tensors(LayerTable& table, const std::vector<std::string>& patterns);
 
 // A run of parameters that an operator treats as one vector (or one matrix).
 struct Segment {
@@ -79,20 +50,20 @@ struct Segment {
 enum class ScopeKind { model, tensor, bucket };
 
 // The scope of an operator: the whole parameter vector, each tensor, or buckets of fixed size. Excluded tensors travel uncompressed beside
-// the message. Statistics are not part of the message: no operator reads, counts or writes them. `segments`, `excluded` and `statistics`
-// together cover 0 .. P-1, each ascending.
+// the message. Parameters that are not shared are not part of the message: no operator reads, counts or writes them. `segments`, `excluded`
+// and `unshared` together cover 0 .. P-1, each ascending.
 struct Scope {
   ScopeKind kind = ScopeKind::model;
   std::vector<Segment> segments;
   std::vector<Segment> excluded;
   std::size_t P = 0;
-  std::vector<Segment> statistics{};
+  std::vector<Segment> unshared{};
   std::size_t clients = 0;  // the clients of the run whose messages these are; 0 outside of a run
 };
 
 // Builds the scope of a model. `bucket` applies to ScopeKind::bucket (elements, > 0; buckets do not cross excluded tensors). `exclude`
-// names layers. Neither segments nor excluded tensors contain the model's statistics. Throws ConfigError for an unknown layer (with the
-// nearest name) or if nothing is left to compress.
+// names layers. Neither segments nor excluded tensors contain parameters that are not shared. Throws ConfigError for an unknown layer (with
+// the nearest name) or if nothing is left to compress.
 [[nodiscard]] FL_API Scope make_scope(const LayerTable& table, ScopeKind kind, std::size_t bucket, const std::vector<std::string>& exclude);
 
 }  // namespace fl

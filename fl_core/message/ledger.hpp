@@ -47,13 +47,14 @@ inline constexpr std::size_t kNumDownCauses = 7;
 
 // Causes of uplink bits other than the channels of messages with content.
 enum class UpCause : std::uint8_t {
-  headers,     // of messages, including padding to whole bytes
-  silence,     // silent messages
-  absence,     // error memories that clients send so that their mean can replace the memories of absent clients
-  statistics,  // running statistics, raw beside the message
+  headers,   // of messages, including padding to whole bytes
+  silence,   // silent messages
+  absence,   // error memories that clients send so that their mean can replace the memories of absent clients
+  averaged,  // values of averaged parameters, raw beside the message
 };
 inline constexpr std::size_t kNumUpCauses = 4;
 [[nodiscard]] constexpr const char* to_string(UpCause cause) {
+  // Tables of results have these names: today's averaged parameters are running statistics.
   constexpr const char* kNames[kNumUpCauses] = {"headers", "silence", "absence", "statistics"};
   return kNames[static_cast<std::size_t>(cause)];
 }
@@ -65,11 +66,11 @@ using ChannelBits = std::array<std::uint64_t, kMostCountedChannels>;
 class FL_API Ledger {
  public:
   explicit Ledger(std::size_t num_clients) : per_client_up_bits_(num_clients), per_client_down_bits_(num_clients) {}
-  // Counts a message. `channels` are its bits per channel and `statistics` its bits of running statistics; the remaining bits are the
+  // Counts a message. `channels` are its bits per channel and `averaged` its bits of averaged parameters; the remaining bits are the
   // header.
-  void count_message(std::uint32_t client, const BitCount& message, const ChannelBits& channels, std::uint64_t statistics = 0) {
-    std::uint64_t said = statistics;
-    up_causes_[static_cast<std::size_t>(UpCause::statistics)] += statistics;
+  void count_message(std::uint32_t client, const BitCount& message, const ChannelBits& channels, std::uint64_t averaged = 0) {
+    std::uint64_t said = averaged;
+    up_causes_[static_cast<std::size_t>(UpCause::averaged)] += averaged;
     for (std::size_t c = 0; c < kMostCountedChannels; ++c) {
       said += channels[c];
       channels_[c] += channels[c];

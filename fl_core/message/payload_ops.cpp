@@ -166,11 +166,10 @@ void for_each_run(const Payload<T>& message, const Scope& scope, std::size_t fir
   // Entry i of parameter j: j less the parameters before it that segments leave out.
   std::size_t left_out = 0;
   auto tensor = scope.excluded.begin();
-  auto statistic = scope.statistics.begin();
+  auto unshared = scope.unshared.begin();
   for (; segment != segments.end() && segment->begin < last; ++segment) {
     for (; !own_shape && tensor != scope.excluded.end() && tensor->begin < segment->begin; ++tensor) left_out += tensor->size();
-    for (; !own_shape && statistic != scope.statistics.end() && statistic->begin < segment->begin; ++statistic)
-      left_out += statistic->size();
+    for (; !own_shape && unshared != scope.unshared.end() && unshared->begin < segment->begin; ++unshared) left_out += unshared->size();
     visit(Run{.scale = static_cast<std::size_t>(segment - segments.begin()),
               .from = std::max(first, segment->begin) - left_out,
               .to = std::min(last, segment->end) - left_out,

@@ -18,20 +18,20 @@ namespace fl {
   return total;
 }
 
-[[nodiscard]] inline std::size_t num_statistics(const Scope& scope) {
+[[nodiscard]] inline std::size_t num_unshared(const Scope& scope) {
   std::size_t total = 0;
-  for (const Segment& statistic : scope.statistics) total += statistic.size();
+  for (const Segment& tensor : scope.unshared) total += tensor.size();
   return total;
 }
 
-// Returns the number of parameters that are weights: those in the scope's segments and the excluded ones.
-[[nodiscard]] inline std::size_t num_weights(const Scope& scope) { return scope.P - num_statistics(scope); }
+// Returns the number of shared parameters: those in the scope's segments and the excluded ones.
+[[nodiscard]] inline std::size_t num_shared(const Scope& scope) { return scope.P - num_unshared(scope); }
 
 // Returns the number of elements in the scope's segments.
-[[nodiscard]] inline std::size_t num_compressed(const Scope& scope) { return num_weights(scope) - num_excluded(scope); }
+[[nodiscard]] inline std::size_t num_compressed(const Scope& scope) { return num_shared(scope) - num_excluded(scope); }
 
 // Returns whether the segments leave out parameters.
-[[nodiscard]] inline bool has_gaps(const Scope& scope) { return !scope.excluded.empty() || !scope.statistics.empty(); }
+[[nodiscard]] inline bool has_gaps(const Scope& scope) { return !scope.excluded.empty() || !scope.unshared.empty(); }
 
 // Returns whether the message is a plain vector. If its length happens to be P, entries for parameters outside the segments identify it.
 template <class T>

@@ -21,9 +21,9 @@ inline constexpr const char* kAbsentMean = "absent_mean";
 
 struct AbsenceRule {
   AbsentState state = AbsentState::keep;
-  double decay = 1;            // factor per missed round
-  std::string slot;            // the client slot of the error memory; "" = none
-  std::size_t statistics = 0;  // entries of a memory that are running statistics; they are always 0 and are not sent
+  double decay = 1;          // factor per missed round
+  std::string slot;          // the client slot of the error memory; "" = none
+  std::size_t unshared = 0;  // entries of a memory that belong to no shared parameter; they are always 0 and are not sent
 
   // Returns whether the server's mean replaces the client's memory.
   [[nodiscard]] bool replaces() const { return state == AbsentState::server; }

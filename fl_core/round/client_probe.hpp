@@ -28,14 +28,20 @@ class ClientProbe {
   // Returns sum_i w_i e_i [P] over all clients, with the error memory with which each would begin `round`. `replacement` is the server's
   // mean memory if it replaces the memory of absent clients, otherwise empty.
   [[nodiscard]] virtual std::vector<double> error_memory_sum(std::uint32_t round, std::span<const double> replacement) = 0;
-  // Adds to mean [S] the change of sum_i w_i s_i in this round, for statistics that stay with the clients ([M], 1 = delivered). Call
+  // Adds to `mean` the change in this round of sum_i w_i s_i, where s_i are the parameters that client i keeps ([M], 1 = delivered). Call
   // before the round closes.
-  virtual void add_statistics_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) = 0;
-  // Writes the change of the statistics of the client at this position of the cohort in this round to move [S]. Call before the round
+  virtual void add_kept_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) = 0;
+  // Writes to `move` the change in this round of the parameters that the client at this position of the cohort keeps. Call before the round
   // closes.
-  virtual void read_statistics_move(std::uint32_t position, std::span<double> move) = 0;
-  // Replaces the statistics in x [P] by the client's own.
-  virtual void put_own_statistics(std::uint32_t client, T* x) = 0;
+  virtual void read_kept_move(std::uint32_t position, std::span<double> move) = 0;
+  // Replaces kept parameters in x [P] by the client's own.
+  virtual void put_kept(std::uint32_t client, T* x) = 0;
+  // Returns the client's own model: x [P] with the parameters that it keeps.
+  [[nodiscard]] std::vector<T> own_model(std::uint32_t client, std::span<const T> x) {
+    std::vector<T> own(x.begin(), x.end());
+    put_kept(client, own.data());
+    return own;
+  }
 };
 
 }  // namespace fl

@@ -21,13 +21,13 @@ template <class T>
 struct ClientMessage {
   std::uint32_t client = 0;
   BitCount bits{};
-  ChannelBits channel_bits{};         // part of `bits`, by channel; the remaining bits are the header
-  std::uint64_t statistics_bits = 0;  // part of `bits`, for running statistics
-  bool is_counted = true;             // false: the message comes from another process, and its receiver counts its bits
-  bool refused = false;               // its vectors or its message are not finite: from this phase on nothing is sent, and no state is kept
-  bool is_absent = false;             // no message arrived in time; it is refused too
+  ChannelBits channel_bits{};       // part of `bits`, by channel; the remaining bits are the header
+  std::uint64_t averaged_bits = 0;  // part of `bits`, for averaged parameters
+  bool is_counted = true;           // false: the message comes from another process, and its receiver counts its bits
+  bool refused = false;             // its vectors or its message are not finite: from this phase on nothing is sent, and no state is kept
+  bool is_absent = false;           // no message arrived in time; it is refused too
   double work = 1;  // divisor of its vectors when RunSettings::normalises(); it follows from rows and settings and needs no bits
-  // The encoded message. It is empty if server and clients share a process: the server then reads the batch's contents and statistics.
+  // The encoded message. It is empty if server and clients share a process: the server then reads the batch's contents and averages.
   std::span<const std::byte> encoded{};
 };
 
@@ -38,9 +38,9 @@ struct MessageBatch {
   std::span<const ClientMessage<T>> messages{};  // [M] by cohort position
   // Contents of messages that were not encoded, by channel: [M]; null if the channel is silent in this phase.
   std::vector<std::vector<const Payload<T>*>> contents{};
-  // Running statistics in such messages of phase 0: [M], each [S] as RunSettings::statistics; empty if the message is silent, if there are
-  // no statistics, or if they stay with the clients.
-  std::vector<std::span<const T>> statistics{};
+  // Values of averaged parameters in such messages of phase 0: [M], each in the order of ParameterKinds::averaged; empty if the message is
+  // silent, or if no parameter is averaged.
+  std::vector<std::span<const T>> averaged{};
   std::shared_ptr<const void> memory{};  // holds all of these; null: the clients hold them until the next phase
 };
 

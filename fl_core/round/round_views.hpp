@@ -70,12 +70,12 @@ struct ClientBlock {
   std::vector<BatchView<T>> vectors;                   // by local vector: [K,P]
   std::vector<std::span<Payload<T>* const>> messages;  // by message channel: [K]
   std::span<double> work;                              // [K] 1, or the divisor that LocalUpdate applied to the vectors
-  BatchView<T> statistics{};                           // [K,S] statistics of the clients' models: before local work, then after it
+  BatchView<T> own{};                                  // [K,U] values of ParameterKinds::unshared: before local work, then after it
   BatchView<const T> start{};                          // [K,P] the models at which they begin: w, in one row (stride 0), or their own
   // Returns clients begin .. begin+count-1 of this block.
   [[nodiscard]] ClientBlock slice(std::uint32_t begin, std::uint32_t count) const {
     ClientBlock part{first + begin, count, clients.subspan(begin, count), {}, {}, work.subspan(begin, count)};
-    part.statistics = statistics.slice(begin, count);
+    part.own = own.slice(begin, count);
     part.start = start.slice(begin, count);
     for (const BatchView<T>& vector : vectors) part.vectors.push_back(vector.slice(begin, count));
     for (const auto& message : messages) part.messages.push_back(message.subspan(begin, count));

@@ -41,15 +41,16 @@ struct RunSettings {
   Seeds seeds;
   std::size_t num_clients = 0;  // N
   std::size_t P = 0;
-  std::vector<double> weights;        // w_i [N] of f = sum_i w_i f_i; they sum to 1
-  std::vector<Statistic> statistics;  // of the model: their entries in clients' vectors are 0, so feedbacks do not see them
-  bool local_statistics = false;      // statistics stay with the clients (fl_core/round/own_statistics.hpp)
-  std::string offset_slot;  // client slot m that each client first subtracts from w ("" = none): its own model is w - offset_factor m_i
+  std::vector<double> weights;  // w_i [N] of f = sum_i w_i f_i; they sum to 1
+  ParameterKinds kinds;         // of the model
+  std::string offset_slot;      // client slot m that each client first subtracts from w ("" = none): its own model is w - offset_factor m_i
   double offset_factor = 1;
   double local_steps = 1;  // of a client in a round, if it is a number of steps and not of epochs; a straggler takes fewer
 
   // Returns whether clients divide their vectors by their work (FedNova).
   [[nodiscard]] bool normalises() const { return average == Average::normalised; }
+  // Returns whether clients begin a round at models of their own: w - offset_factor m_i, or w with weights that they keep.
+  [[nodiscard]] bool has_own_starts() const { return !offset_slot.empty() || kinds.keeps_weights(); }
 };
 
 }  // namespace fl

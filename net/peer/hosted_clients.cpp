@@ -47,8 +47,7 @@ class Hosted final : public HostedClients {
                                             CohortSizes{hosted, hosted}, ClientPlace{.materialise = true, .paging = options.paging}, pool_);
     if (method_.local->traits().needs_optimum) side_->prepare(problem_.optimum(cell_.scenario.evaluate.optimum).x);
     reader_ = std::make_unique<ModelReader<T>>(
-        make_channel<T>(cell_.scenario, problem_.layers(), "down", cell_.scenario.down, 0xD0, 1, Device::cpu), run_.P,
-        run_.local_statistics);
+        make_channel<T>(cell_.scenario, problem_.layers(), "down", cell_.scenario.down, 0xD0, 1, Device::cpu), run_.P, run_.kinds);
   }
 
   [[nodiscard]] std::uint64_t split_hash() const override { return problem_.split_hash(); }
@@ -79,7 +78,7 @@ class Hosted final : public HostedClients {
     }
     read_slots(payload, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast; });
     std::vector<T> replacement(open.has_replacement() ? run_.P : 0);
-    if (open.has_replacement()) payload.read_weights(std::span(replacement), run_.statistics);
+    if (open.has_replacement()) payload.read_shared(std::span(replacement), run_.kinds.unshared);
     payload.finish();
     side_->clients().open_round(view(), {.replacement = replacement, .derived_is_known = open.has_missed_slots()});
     phase_ = 0;
@@ -92,9 +91,9 @@ class Hosted final : public HostedClients {
     std::vector<OutgoingFrame> measures;
     if (order_.measure && phase_ == method_.exchange.num_phases() - 1)
       for (std::size_t i = 0; i < order_.cohort.size(); ++i) measures.push_back(norms_of(i));
-    if (run_.local_statistics && phase_ == method_.exchange.num_phases() - 1)
+    if (!run_.kinds.kept.empty() && phase_ == method_.exchange.num_phases() - 1)
       for (std::uint32_t i = 0; i < order_.cohort.size(); ++i)
-        measures.push_back(statistics_move<T>(order_.round, order_.cohort[i], i, num_statistics(run_.statistics), side_->probe()));
+        measures.push_back(kept_move<T>(order_.round, order_.cohort[i], i, run_.kinds.num_kept(), side_->probe()));
     if (!measures.empty()) send(std::move(measures));
     means_ = 0;
   }
@@ -172,7 +171,7 @@ class Hosted final : public HostedClients {
 
   [[nodiscard]] std::shared_ptr<const Bytes> weights_of(std::span<const T> vector) const {
     Bytes bytes;
-    append_weights(bytes, vector, run_.statistics);
+    append_shared(bytes, vector, run_.kinds.unshared);
     return std::make_shared<const Bytes>(std::move(bytes));
   }
 
@@ -188,8 +187,8 @@ class Hosted final : public HostedClients {
   void read_slots(RawReader& payload, const Which& which) {
     for (const SlotSpec& slot : shared_.specs())
       if (which(slot))
-        payload.read_weights(shared_.slot(slot.name),
-                             slot.length == 0 ? std::span<const Statistic>(run_.statistics) : std::span<const Statistic>());
+        payload.read_shared(shared_.slot(slot.name),
+                            slot.length == 0 ? std::span<const ParameterRange>(run_.kinds.unshared) : std::span<const ParameterRange>());
   }
 
   // Returns the frames of a block's messages. Those that are refused have no payload.

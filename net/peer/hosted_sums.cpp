@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fl_core/round/own_statistics.hpp"
+#include "fl_core/round/kept_parameters.hpp"
 #include "net/wire/measured_kind.hpp"
 #include "net/wire/raw_values.hpp"
 
@@ -43,8 +43,8 @@ auto HostedSums<T>::read(const Frame& frame, const std::vector<ClientRange>& hos
   order.mean.resize(header.has_mean() ? run_.P : 0);
   payload.read(std::span(order.mean));
   if (header.has_statistics()) {
-    if (!run_.local_statistics) throw ProtocolError("statistics in a run whose clients keep none");
-    payload.read(shared_.slot(kInitialStatistics));
+    if (run_.kinds.kept.empty()) throw ProtocolError("kept parameters in a run whose clients keep none");
+    payload.read(shared_.slot(kInitialKept));
   }
   payload.finish();
   for (const ClientRange& range : hosted)
@@ -80,16 +80,15 @@ std::vector<OutgoingFrame> HostedSums<T>::losses(const Order& order) {
   return frames;
 }
 
-// Judges each client with its own statistics, if these stay with the clients. A client without rows of its own has 0 labels right.
+// Judges each client with the parameters that it keeps. A client without rows of its own has 0 labels right.
 template <class T>
 std::vector<OutgoingFrame> HostedSums<T>::correct(const Order& order) {
   const ClientRows<T>& own = problem_.client_rows();
   std::vector<OutgoingFrame> frames;
   for (std::size_t first = 0; first < order.clients.size(); first += kClientsPerPass) {
     const std::size_t count = std::min(kClientsPerPass, order.clients.size() - first);
-    std::vector<std::vector<T>> models(count, order.model);
-    for (std::size_t k = 0; k < count && run_.local_statistics; ++k)
-      side_.probe().put_own_statistics(order.clients[first + k], models[k].data());
+    std::vector<std::vector<T>> models;
+    for (std::size_t k = 0; k < count; ++k) models.push_back(side_.probe().own_model(order.clients[first + k], order.model));
     std::vector<std::uint64_t> right(count);
     pool_.parallel_for(static_cast<std::uint32_t>(count), [&](std::uint32_t k, const Exec& exec) {
       const auto place = std::ranges::lower_bound(own.clients, order.clients[first + k]);
@@ -114,6 +113,7 @@ void HostedSums<T>::compute(const Order& order, std::size_t first, std::size_t c
     const std::span<const std::uint32_t> rows = problem_.shards()[order.clients[first + k]];
     problem_.model().gradient(exec, shared_view(order.model.data(), 1, P), std::span(&rows, 1),
                               {gradients_.data() + k * P, nullptr, 1, P, P}, nullptr);
+    clear_ranges(run_.kinds.kept, gradients_.data() + k * P);
   });
 }
 
@@ -139,16 +139,15 @@ std::vector<OutgoingFrame> HostedSums<T>::gradients(const Order& order) {
 }
 
 template <class T>
-OutgoingFrame statistics_move(std::uint32_t round, std::uint32_t client, std::uint32_t position, std::size_t num_statistics,
-                              ClientProbe<T>& probe) {
-  std::vector<double> move(num_statistics);
-  probe.read_statistics_move(position, move);
+OutgoingFrame kept_move(std::uint32_t round, std::uint32_t client, std::uint32_t position, std::size_t num_kept, ClientProbe<T>& probe) {
+  std::vector<double> move(num_kept);
+  probe.read_kept_move(position, move);
   return make_frame(header_of(round, 0, client), {raw_bytes(std::span<const double>(move))});
 }
 
 template class HostedSums<float>;
 template class HostedSums<double>;
-template OutgoingFrame statistics_move(std::uint32_t, std::uint32_t, std::uint32_t, std::size_t, ClientProbe<float>&);
-template OutgoingFrame statistics_move(std::uint32_t, std::uint32_t, std::uint32_t, std::size_t, ClientProbe<double>&);
+template OutgoingFrame kept_move(std::uint32_t, std::uint32_t, std::uint32_t, std::size_t, ClientProbe<float>&);
+template OutgoingFrame kept_move(std::uint32_t, std::uint32_t, std::uint32_t, std::size_t, ClientProbe<double>&);
 
 }  // namespace fl::net

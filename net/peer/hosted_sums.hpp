@@ -15,7 +15,7 @@ namespace fl::net {
 template <class T>
 class HostedSums {
  public:
-  // All arguments outlive it. `shared` receives the statistics that clients without a counted round have, where an order brings them.
+  // All arguments outlive it. `shared` receives the kept parameters of clients without a counted round, where an order brings them.
   HostedSums(const FederatedProblem<T>& problem, const RunSettings& run, ClientSide<T>& side, SharedState<T>& shared, ThreadPool& pool)
       : problem_(problem), run_(run), side_(side), shared_(shared), pool_(pool) {}
 
@@ -47,9 +47,9 @@ class HostedSums {
 extern template class HostedSums<float>;
 extern template class HostedSums<double>;
 
-// Returns the frame with the move of a client's own statistics [num_statistics] in this round.
+// Returns the frame with the move of the parameters [num_kept] that a client keeps in this round.
 template <class T>
-[[nodiscard]] OutgoingFrame statistics_move(std::uint32_t round, std::uint32_t client, std::uint32_t position, std::size_t num_statistics,
-                                            ClientProbe<T>& probe);
+[[nodiscard]] OutgoingFrame kept_move(std::uint32_t round, std::uint32_t client, std::uint32_t position, std::size_t num_kept,
+                                      ClientProbe<T>& probe);
 
 }  // namespace fl::net

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "fl_core/ops/norms.hpp"
-#include "fl_core/round/own_statistics.hpp"
+#include "fl_core/round/kept_parameters.hpp"
 #include "net/server/reported_norms.hpp"
 #include "net/wire/raw_values.hpp"
 
@@ -41,7 +41,7 @@ bool is_finite_answer(MeasuredKind kind, const Frame& frame) {
 
 template <class T>
 OutgoingFrame MeasuredSums<T>::frame_of(const Order& order) const {
-  const bool has_statistics = run_.local_statistics && order.kind == MeasuredKind::correct;
+  const bool has_kept = !run_.kinds.kept.empty() && order.kind == MeasuredKind::correct;
   wire::Header header;
   wire::MeasureOrder& sent = *header.mutable_measure_order();
   sent.set_round(round_);
@@ -50,11 +50,11 @@ OutgoingFrame MeasuredSums<T>::frame_of(const Order& order) const {
   sent.set_first(order.first);
   sent.set_count(order.count);
   sent.set_has_mean(!order.mean.empty());
-  sent.set_has_statistics(has_statistics);
+  sent.set_has_statistics(has_kept);
   Bytes payload;
   append(payload, order.model);
   append(payload, order.mean);
-  if (has_statistics) append(payload, std::span<const T>(shared_.slot(kInitialStatistics)));
+  if (has_kept) append(payload, std::span<const T>(shared_.slot(kInitialKept)));
   return make_frame(header, {std::make_shared<const Bytes>(std::move(payload))});
 }
 
@@ -204,14 +204,15 @@ void MeasuredSums<T>::read_distances(std::span<const T> x, std::span<const doubl
 template class MeasuredSums<float>;
 template class MeasuredSums<double>;
 
-std::string read_statistics_move(const Frame& frame, std::span<double> move) {
+std::string read_kept_move(const Frame& frame, std::span<double> move) {
   std::ranges::fill(move, 0.0);
   if (frame.payload.size() != move.size_bytes())
-    return "the moves of its statistics have " + std::to_string(frame.payload.size()) + " bytes, not " + std::to_string(move.size_bytes());
+    return "the moves of the parameters that it keeps have " + std::to_string(frame.payload.size()) + " bytes, not " +
+           std::to_string(move.size_bytes());
   copy_payload(frame, move);
   if (std::ranges::all_of(move, [](double value) { return std::abs(value) <= most_reported<double>(1); })) return {};
   std::ranges::fill(move, 0.0);
-  return "the moves of its statistics are not finite";
+  return "the moves of the parameters that it keeps are not finite";
 }
 
 }  // namespace fl::net

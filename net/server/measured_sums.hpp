@@ -75,7 +75,7 @@ class MeasuredSums final : public ClientSums<T> {
 extern template class MeasuredSums<float>;
 extern template class MeasuredSums<double>;
 
-// Reads the move of a client's own statistics [S]. Returns why the frame holds none, and leaves zeros then; "" = it does.
-[[nodiscard]] std::string read_statistics_move(const Frame& frame, std::span<double> move);
+// Reads the move of the parameters that a client keeps. Returns why the frame holds none, and leaves zeros then; "" = it does.
+[[nodiscard]] std::string read_kept_move(const Frame& frame, std::span<double> move);
 
 }  // namespace fl::net

@@ -25,10 +25,10 @@ OpeningWriter<T>::OpeningWriter(const RoundView<T>& round, const RoundOpening<T>
       history_(history),
       traffic_(traffic),
       sections_{
-          .initial = slot_bytes(shared, round.run.statistics, [](const SlotSpec& slot) { return slot.sync == SlotSync::initial; }),
-          .missed = slot_bytes(shared, round.run.statistics, is_sent_after_absence),
-          .broadcast = slot_bytes(shared, round.run.statistics, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast; }),
-          .replacement = weight_bytes(opening.replacement, std::span<const Statistic>(round.run.statistics))} {}
+          .initial = slot_bytes(shared, round.run.kinds.unshared, [](const SlotSpec& slot) { return slot.sync == SlotSync::initial; }),
+          .missed = slot_bytes(shared, round.run.kinds.unshared, is_sent_after_absence),
+          .broadcast = slot_bytes(shared, round.run.kinds.unshared, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast; }),
+          .replacement = shared_bytes(opening.replacement, std::span<const ParameterRange>(round.run.kinds.unshared))} {}
 
 template <class T>
 OutgoingFrame OpeningWriter<T>::frame_for(const std::vector<std::uint32_t>& positions) {

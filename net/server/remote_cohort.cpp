@@ -192,7 +192,7 @@ void RemoteCohort<T>::take_messages(const RoundView<T>& round, Answers answers, 
   received_.frames = std::move(answers.frames);
   received_.messages.assign(M, {});
   std::vector<StatedNorms> norms(has_norms ? M : 0);
-  if (has_moves) received_.moves.assign(M, std::vector<double>(num_statistics(request_.run.statistics)));
+  if (has_moves) received_.moves.assign(M, std::vector<double>(request_.run.kinds.num_kept()));
   for (std::size_t i = 0; i < M; ++i) {
     bool has_arrived = true;
     for (std::size_t g = 0; g < groups; ++g) has_arrived = has_arrived && answers.arrived[g * M + i] != 0;
@@ -229,15 +229,15 @@ void RemoteCohort<T>::take_norms(const RoundView<T>& round, int phase, std::vect
 
 template <class T>
 bool RemoteCohort<T>::asks_for_moves(int phase) const {
-  return request_.run.local_statistics && phase == request_.method.exchange.num_phases() - 1;
+  return !request_.run.kinds.kept.empty() && phase == request_.method.exchange.num_phases() - 1;
 }
 
-// Reads the move of a client's statistics from the frames behind `first`. A move that is refused counts as none.
+// Reads the move of the parameters that a client keeps from the frames behind `first`. A move that is refused counts as none.
 template <class T>
 void RemoteCohort<T>::read_move(std::size_t first, std::size_t position) {
   const Frame& frame = received_.frames[first + position];
   traffic_.measured_bytes += frame.payload.size();
-  if (const std::string why = net::read_statistics_move(frame, received_.moves[position]); !why.empty())
+  if (const std::string why = net::read_kept_move(frame, received_.moves[position]); !why.empty())
     peers_.reject(open_.cohort[position], open_.round, why, Penalty::counts);
 }
 
@@ -316,8 +316,8 @@ void RemoteCohort<T>::close_round(const RoundView<T>&, std::span<const std::uint
     for (const std::uint8_t is_absent : open_.is_absent) required.push_back(is_absent != 0 ? 0 : 1);
     peers_.expect(each(AnswerKind::memory, open_.round, 0, open_.cohort), required);
   }
-  const auto slots =
-      slot_bytes(request_.shared, request_.run.statistics, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast_at_close; });
+  const auto slots = slot_bytes(request_.shared, request_.run.kinds.unshared,
+                                [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast_at_close; });
   traffic_.down_bytes += slots->size() * open_.cohort.size();
   OutgoingFrame frame;
   for (std::size_t h = 0; h < open_.hosts.size(); ++h) {
@@ -367,7 +367,7 @@ std::string RemoteCohort<T>::read_memory(const Frame& frame, std::vector<T>& mem
   memory.resize(request_.run.P);
   try {
     RawReader reader(frame.payload);
-    reader.read_weights(std::span(memory), request_.run.statistics);
+    reader.read_shared(std::span(memory), request_.run.kinds.unshared);
     reader.finish();
   } catch (const ProtocolError& error) {
     return std::string("its memory cannot be read: ") + error.what();
@@ -389,14 +389,14 @@ std::vector<double> RemoteCohort<T>::Probe::error_memory_sum(std::uint32_t round
 }
 
 template <class T>
-void RemoteCohort<T>::Probe::add_statistics_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) {
+void RemoteCohort<T>::Probe::add_kept_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) {
   for (std::size_t i = 0; i < cohort_.open_.cohort.size(); ++i)
     if (delivered[i] != 0)
       add_scaled<double>(cohort_.request_.run.weights[cohort_.open_.cohort[i]], std::span<const double>(cohort_.received_.moves[i]), mean);
 }
 
 template <class T>
-void RemoteCohort<T>::Probe::read_statistics_move(std::uint32_t position, std::span<double> move) {
+void RemoteCohort<T>::Probe::read_kept_move(std::uint32_t position, std::span<double> move) {
   std::ranges::copy(cohort_.received_.moves[position], move.begin());
 }
 

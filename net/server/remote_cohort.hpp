@@ -52,9 +52,9 @@ class RemoteCohort final : public CohortRunner<T> {
     [[nodiscard]] std::span<const ClientMeasures> measures() const override { return cohort_.received_.norms; }
     [[nodiscard]] std::span<const OperatorError> operator_errors() const override { return cohort_.received_.operator_errors; }
     [[nodiscard]] std::vector<double> error_memory_sum(std::uint32_t round, std::span<const double> replacement) override;
-    void add_statistics_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) override;
-    void read_statistics_move(std::uint32_t position, std::span<double> move) override;
-    void put_own_statistics(std::uint32_t, T*) override {}
+    void add_kept_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) override;
+    void read_kept_move(std::uint32_t position, std::span<double> move) override;
+    void put_kept(std::uint32_t, T*) override {}
 
    private:
     RemoteCohort& cohort_;

@@ -39,7 +39,7 @@ struct CohortAnswers {
   std::vector<ClientMessage<T>> messages;
   std::vector<ClientMeasures> norms;
   std::vector<OperatorError> operator_errors;
-  std::vector<std::vector<double>> moves;  // [M,S] of the statistics that stay with the clients
+  std::vector<std::vector<double>> moves;  // [M] of the parameters that clients keep, in double
   std::vector<std::vector<T>> memories;    // [M,P] after the round; empty = it did not arrive in time
 };
 

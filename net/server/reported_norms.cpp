@@ -4,7 +4,7 @@
 #include "compressors/codec/codec.hpp"
 #include "fl_core/message/payload_ops.hpp"
 #include "fl_core/ops/norms.hpp"
-#include "fl_core/round/own_statistics.hpp"
+#include "fl_core/round/kept_parameters.hpp"
 
 namespace fl::net {
 
@@ -56,8 +56,8 @@ double ReportedNorms<T>::length_of(const Exec& exec, const RoundView<T>& round, 
     targets.push_back(&contents[c]);
     if (&channel == channel_) measured = &contents[c];
   }
-  std::vector<T> statistics(round.run.local_statistics ? 0 : num_statistics(round.run.statistics));
-  if (!codec::decode<T>(message.encoded, scopes, lengths, targets, known, std::span<T>(statistics)).ok()) return kUnknownNorm;
+  std::vector<T> averaged(round.run.kinds.num_averaged());
+  if (!codec::decode<T>(message.encoded, scopes, lengths, targets, known, std::span<T>(averaged)).ok()) return kUnknownNorm;
   if (measured->silent) return 0;
   const Compressor<T>& receiver = channel_->receiver != nullptr ? *channel_->receiver : *channel_->compressor;
   receiver.reconstruct(exec, channel_->context(round, phase, client), channel_->scope, std::span(&measured, 1));

@@ -26,28 +26,28 @@ void append(Bytes& bytes, std::span<const T> values) {
   bytes.insert(bytes.end(), raw.begin(), raw.end());
 }
 
-// Appends values without the entries of running statistics, which are 0 in all vectors except models.
+// Appends values without the entries of parameters that are not shared, which are 0 in all vectors except models.
 template <class T>
-void append_weights(Bytes& bytes, std::span<const T> values, std::span<const Statistic> statistics) {
-  for_each_run_of_weights(statistics, 0, values.size(),
-                          [&](std::size_t begin, std::size_t end) { append(bytes, values.subspan(begin, end - begin)); });
+void append_shared(Bytes& bytes, std::span<const T> values, std::span<const ParameterRange> unshared) {
+  for_each_run_outside(unshared, 0, values.size(),
+                       [&](std::size_t begin, std::size_t end) { append(bytes, values.subspan(begin, end - begin)); });
 }
 
 // Shared slots that `which` chooses, one after another.
 template <class T, class Which>
-[[nodiscard]] std::shared_ptr<const Bytes> slot_bytes(const SharedState<T>& shared, std::span<const Statistic> statistics,
+[[nodiscard]] std::shared_ptr<const Bytes> slot_bytes(const SharedState<T>& shared, std::span<const ParameterRange> unshared,
                                                       const Which& which) {
   Bytes bytes;
   for (const SlotSpec& slot : shared.specs())
-    if (which(slot)) append_weights(bytes, shared.slot(slot.name), slot.length == 0 ? statistics : std::span<const Statistic>());
+    if (which(slot)) append_shared(bytes, shared.slot(slot.name), slot.length == 0 ? unshared : std::span<const ParameterRange>());
   return std::make_shared<const Bytes>(std::move(bytes));
 }
 
-// A vector without running statistics, raw.
+// A vector without the entries of parameters that are not shared, raw.
 template <class T>
-[[nodiscard]] std::shared_ptr<const Bytes> weight_bytes(std::span<const T> vector, std::span<const Statistic> statistics) {
+[[nodiscard]] std::shared_ptr<const Bytes> shared_bytes(std::span<const T> vector, std::span<const ParameterRange> unshared) {
   Bytes bytes;
-  append_weights(bytes, vector, statistics);
+  append_shared(bytes, vector, unshared);
   return std::make_shared<const Bytes>(std::move(bytes));
 }
 
@@ -92,12 +92,11 @@ class RawReader {
     if (!values.empty()) std::memcpy(values.data(), rest_.data(), values.size_bytes());
     rest_ = rest_.subspan(values.size_bytes());
   }
-  // Fills all entries except those of running statistics, which become 0.
+  // Fills all entries except those of parameters that are not shared, which become 0.
   template <class T>
-  void read_weights(std::span<T> values, std::span<const Statistic> statistics) {
-    clear_statistics(statistics, values.data());
-    for_each_run_of_weights(statistics, 0, values.size(),
-                            [&](std::size_t begin, std::size_t end) { read(values.subspan(begin, end - begin)); });
+  void read_shared(std::span<T> values, std::span<const ParameterRange> unshared) {
+    clear_ranges(unshared, values.data());
+    for_each_run_outside(unshared, 0, values.size(), [&](std::size_t begin, std::size_t end) { read(values.subspan(begin, end - begin)); });
   }
   // Returns the next bytes as they are.
   [[nodiscard]] Bytes take(std::size_t size) {

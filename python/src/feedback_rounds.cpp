@@ -243,7 +243,7 @@ void FeedbackRounds<T>::reduce(std::span<const double> weights, std::span<double
   }
   plan.cohort = order.cohort;
   plan.cohort_weight = cohort_weights(weights, plan.population_weight, run_.num_clients);
-  batch.statistics.resize(entries_.size());
+  batch.averaged.resize(entries_.size());
   batch.messages = *messages;
   batch.memory = messages;
   reducer_->open(plan, estimate);

@@ -33,9 +33,9 @@ template <class T>
 void PythonModel<T>::bind(const Dataset<T>& data) {
   bound_ = &data;
   with_python([&] {
-    using Tensor = std::tuple<std::string, std::size_t, std::size_t, double>;  // name, rows, columns, rate of statistics
+    using Tensor = std::tuple<std::string, std::size_t, std::size_t, double>;  // name, rows, columns, rate of a running average
     for (const auto& [name, rows, cols, rate] : nb::cast<std::vector<Tensor>>(object_.call("_bind", facts_of(data))))
-      layers_.layers.push_back({.name = name, .begin = layers_.size(), .rows = rows, .cols = cols, .statistic_rate = rate});
+      layers_.layers.push_back({.name = name, .begin = layers_.size(), .rows = rows, .cols = cols, .running_rate = rate});
     least_rows_ = nb::cast<std::size_t>(object_.call("_least_rows"));
   });
 }
@@ -95,7 +95,7 @@ template <class T>
 void PythonModel<T>::add_regulariser(const T* x, T* gradient) const {
   if (this->regulariser_.l2 == 0 && this->regulariser_.nonconvex == 0) return;
   for (const Layer& layer : layers_.layers) {
-    if (layer.statistic_rate > 0) continue;
+    if (layer.running_rate > 0) continue;
     for (std::size_t j = layer.begin; j < layer.begin + layer.size(); ++j)
       gradient[j] += static_cast<T>(this->regulariser_.derivative(static_cast<double>(x[j])));
   }

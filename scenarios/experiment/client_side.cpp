@@ -36,7 +36,7 @@ ClientSide<T>::ClientSide(const Scenario& scenario, FederatedProblem<T>& problem
                          .memory = place.memory,
                          .trains_on_cpu = place.trains_on_cpu,
                          .products = scenario.matrix_products,
-                         .local_statistics = run.local_statistics,
+                         .kinds = run.kinds,
                          .times = place.times});
   state_->bound_memory(room_for_state());
   const AbsenceRule absence = absence_rule(scenario, method, run);

@@ -27,8 +27,8 @@ class ClientSums {
   virtual ~ClientSums() = default;
   // Returns the sum of losses over each client's training rows at x [N], without regulariser.
   [[nodiscard]] virtual std::vector<double> losses(std::span<const T> x) = 0;
-  // Returns the number of labels of each client's own rows (FederatedProblem::own_labels) that its model, x with its own statistics,
-  // predicts correctly [N].
+  // Returns the number of labels of each client's own rows (FederatedProblem::own_labels) that its model, x with the parameters that it
+  // keeps, predicts correctly [N].
   [[nodiscard]] virtual std::vector<double> correct(std::span<const T> x) = 0;
   // Writes the gradients at x of clients first, first + 1, .. to the rows of `out`.
   virtual void read_gradients(std::span<const T> x, std::uint32_t first, BatchView<T> out) = 0;

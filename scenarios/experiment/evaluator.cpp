@@ -7,6 +7,7 @@
 #include "clients/device_room.hpp"
 #include "clients/gradient_failure.hpp"
 #include "fl_core/ops/norms.hpp"
+#include "fl_core/ops/row_moves.hpp"
 
 namespace fl {
 
@@ -147,6 +148,18 @@ const LossWithGradient<T>* Evaluator<T>::shared_pass() const {
 template <class T>
 void Evaluator<T>::compute_gradients(std::span<const T> x, std::uint32_t first, std::uint32_t count, T* gradients,
                                      std::span<double> losses) {
+  compute_whole_gradients(x, first, count, gradients, losses);
+  if (left_out_.empty()) return;
+  const BatchView<T> rows{gradients, nullptr, count, x.size(), x.size()};
+  const Exec host;
+  const Exec& exec = gradients_.device() == Device::cpu ? host : on_device_->exec;
+  for (const ParameterRange& range : left_out_) clear_entries(exec, rows, range.begin, range.end);
+  synchronise(exec);
+}
+
+template <class T>
+void Evaluator<T>::compute_whole_gradients(std::span<const T> x, std::uint32_t first, std::uint32_t count, T* gradients,
+                                           std::span<double> losses) {
   const std::size_t P = x.size();
   if (remote_ != nullptr) return remote_->read_gradients(x, first, {gradients, nullptr, count, P, P});
   if (!losses.empty()) {

@@ -28,6 +28,8 @@ class Evaluator {
   ~Evaluator();
   // Takes the sums of training rows from their clients from now on. `remote` outlives it.
   void ask(ClientSums<T>& remote) { remote_ = &remote; }
+  // Leaves these parameters out of gradients from now on: those that clients keep.
+  void leave_out(std::vector<ParameterRange> ranges) { left_out_ = std::move(ranges); }
 
   // Returns f(x), regulariser included.
   [[nodiscard]] double train_loss(std::span<const T> x);
@@ -76,11 +78,13 @@ class Evaluator {
   // Fills `gradients` [count,P], a part of gradients_, with the gradients of clients `first` to first + count - 1, and `losses` [count]
   // unless empty.
   void compute_gradients(std::span<const T> x, std::uint32_t first, std::uint32_t count, T* gradients, std::span<double> losses);
+  void compute_whole_gradients(std::span<const T> x, std::uint32_t first, std::uint32_t count, T* gradients, std::span<double> losses);
   [[nodiscard]] const T* gradients_here(const T* gradients, std::size_t entries);
 
   const FederatedProblem<T>& problem_;
   ThreadPool& pool_;
-  ClientSums<T>* remote_ = nullptr;  // null: the rows are in this process
+  ClientSums<T>* remote_ = nullptr;       // null: the rows are in this process
+  std::vector<ParameterRange> left_out_;  // whose entries of gradients are 0
   bool knows_loss_ = true;
   RowSums<T> row_sums_;
   std::unique_ptr<OnDevice> on_device_;  // null on the CPU

@@ -27,6 +27,7 @@ Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, Thread
   method_ = make_method<T>(scenario_, problem_.layers(), problem_.shards().size(), machine_.device);
   ServerParts<T> parts = make_server_parts<T>(scenario_, problem_);
   run_ = run_settings(scenario_, method_, problem_);
+  measuring_.evaluator.leave_out(run_.kinds.kept);
   check_parts(
       CheckedParts<T>{scenario_, problem_, method_, *parts.optimizer, *parts.aggregation, measuring_.set, wants_gap(scenario_, problem_)});
   choose_memory();
@@ -104,7 +105,7 @@ template <class T>
 void Experiment<T>::start() {
   const Start start = start_model(scenario_, problem_, *method_.local, machine_.looks_for_errors, model_.span());
   path_.f_star = start.f_star;
-  start_statistics<T>(run_, model_.span(), *sides_.shared, *sides_.server.state);
+  start_kept<T>(run_, model_.span(), *sides_.shared, *sides_.server.state);
   if (start.x_star == nullptr) return;
   if (scenario_.evaluate.average) start_average(*start.x_star);
   sides_.clients->prepare(*start.x_star);

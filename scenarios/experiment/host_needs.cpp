@@ -45,8 +45,9 @@ std::vector<std::string> host_needs(const Scenario& scenario, const LocalUpdate<
   if (materialises) needs.emplace_back("--materialise: the host encodes and decodes every message");
   if (scenario.evaluate.published_metrics != EvaluateOptions::PublishedMetrics::none)
     needs.emplace_back("evaluate.published_metrics: the host keeps every gradient for the norms that published code stored");
-  if (scenario.server.local_statistics())
+  if (scenario.server.kind_of_averages() == ParameterKind::kept)
     needs.push_back(sentence("server.statistics", "local", "keeps every client's running statistics"));
+  if (!scenario.model.keep.empty()) needs.emplace_back("model.keep: the host keeps every client's tensors");
   return needs;
 }
 
@@ -55,6 +56,8 @@ std::vector<std::string> why_clients_train_on_cpu(const Scenario& scenario, cons
   std::vector<std::string> reasons;
   if (!local.descent() || local.vectors().size() > 1)
     reasons.push_back("local.kind = \"" + scenario.local.kind + "\" has no half for a GPU (`fedbits list local-updates --device cuda`)");
+  if (!scenario.model.keep.empty() && local.descent() && local.descent()->proximal_mu > 0)
+    reasons.emplace_back("local.proximal_mu: pulls each client's tensors of model.keep back to values of its own");
   if (!model.as_form()) reasons.push_back("model.kind = \"" + scenario.model.part.kind + "\" has no half for a GPU");
   if (model.training_data() != nullptr && device_data_bytes(*model.training_data()) == 0)
     reasons.emplace_back("[data]: the rows have no form for a GPU");

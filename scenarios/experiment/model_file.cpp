@@ -147,7 +147,7 @@ void persist_layers(Archive& archive, LayerTable& layers, bool& is_double) {
     archive.value(layer.begin);
     archive.value(layer.rows);
     archive.value(layer.cols);
-    archive.value(layer.statistic_rate);
+    archive.value(layer.running_rate);
   });
   const auto is_same = [](const Layer& a, const Layer& b) {
     return a.name == b.name && a.begin == b.begin && a.rows == b.rows && a.cols == b.cols;

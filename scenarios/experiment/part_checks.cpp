@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "fl_core/config/key_error.hpp"
-#include "fl_core/round/own_statistics.hpp"
+#include "fl_core/round/kept_parameters.hpp"
 #include "scenarios/experiment/run_measures.hpp"
 #include "scenarios/file/stop_condition.hpp"
 
@@ -174,8 +174,12 @@ void check_server(const CheckedParts<T>& parts, const ExchangeChannel<T>& down, 
     problems.push_back(
         {"server.average", "\"normalised\" needs local steps: local kind \"sgd\", is \"" + parts.scenario.local.kind + "\""});
   check_aggregation(parts, problems);
-  if (parts.scenario.server.statistics && statistics_of(parts.problem.layers()).empty())
+  if (parts.scenario.server.statistics && running_averages_of(parts.problem.layers()).empty())
     problems.push_back({"server.statistics", "the model has no running statistics, which batch_norm layers have; drop the key"});
+  const ParameterKinds kinds = kinds_of(layers_of_run(parts.scenario, parts.problem.layers()));
+  if (kinds.keeps_weights() && !parts.method.local->traits().computes_anywhere)
+    problems.push_back({"model.keep", "needs clients that compute at models of their own: local kind \"sgd\" or \"gradient\", is \"" +
+                                          parts.scenario.local.kind + "\""});
   if (down.num_phases() > 1)
     problems.push_back({"compressor.down.kind", "'" + parts.scenario.down.part.kind + "' works in phases; the downlink has one"});
   if (!down.client_slot.empty())

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "scenarios/experiment/run_method.hpp"
+
 namespace fl {
 
 // The loss and the gradient of the model share a pass over the training rows if both are due.
@@ -23,8 +25,9 @@ GradientStatistics RunMeasures<T>::Evaluation::gradient(std::span<const T> x) {
 
 template <class T>
 Spread RunMeasures<T>::Evaluation::client_accuracy(std::span<const T> x) {
-  typename Evaluator<T>::Adapt adapt;  // adapts x to statistics that stay with the clients
-  if (run_.scenario.server.local_statistics()) adapt = [this](std::uint32_t client, T* own) { run_.probe.put_own_statistics(client, own); };
+  typename Evaluator<T>::Adapt adapt;  // adapts x to the parameters that clients keep
+  if (!kinds_of(layers_of_run(run_.scenario, run_.problem.layers())).kept.empty())
+    adapt = [this](std::uint32_t client, T* own) { run_.probe.put_kept(client, own); };
   return run_.evaluator.client_accuracy(x, adapt);
 }
 

@@ -5,7 +5,7 @@
 #include "compressors/conversation.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/config/registry.hpp"
-#include "fl_core/round/own_statistics.hpp"
+#include "fl_core/round/kept_parameters.hpp"
 
 namespace fl {
 
@@ -56,7 +56,7 @@ ExchangeChannel<T> make_channel(const Scenario& scenario, const LayerTable& laye
     channel.receiver = make_part<Compressor<T>>("compressor", spec.part.kind, spec.part.options, Device::cpu, kPrecisionOf<T>);
   const Part identity = default_part("compressor", "identity");
   channel.dense = make_part<Compressor<T>>("compressor", identity.kind, identity.options, device, kPrecisionOf<T>);
-  Scope scope = make_scope(layers, spec.scope, static_cast<std::size_t>(spec.bucket), spec.exclude);
+  Scope scope = make_scope(layers_of_run(scenario, layers), spec.scope, static_cast<std::size_t>(spec.bucket), spec.exclude);
   scope.clients = num_senders;
   channel.scope = channel.compressor->adapt(std::move(scope));
   channel.compressor->check(channel.scope);
@@ -68,6 +68,16 @@ ExchangeChannel<T> make_channel(const Scenario& scenario, const LayerTable& laye
   return channel;
 }
 
+LayerTable layers_of_run(const Scenario& scenario, LayerTable layers) {
+  for (Layer& layer : layers.layers)
+    if (layer.running_rate > 0) layer.kind = scenario.server.kind_of_averages();
+  about_key("model.keep", [&] { keep_tensors(layers, scenario.model.keep); });
+  const auto is_shared = [](const Layer& layer) { return kind_of(layer) == ParameterKind::shared && layer.size() > 0; };
+  if (!scenario.model.keep.empty() && std::ranges::none_of(layers.layers, is_shared))
+    throw key_error("model.keep", "no tensor is left that clients send: all of them would stay with the clients; keep fewer");
+  return layers;
+}
+
 template <class T>
 RunSettings run_settings(const Scenario& scenario, const RunMethod<T>& method, const FederatedProblem<T>& problem) {
   const LocalWork* work = method.local->step_settings().work;
@@ -77,8 +87,7 @@ RunSettings run_settings(const Scenario& scenario, const RunMethod<T>& method, c
           .num_clients = problem.shards().size(),
           .P = problem.P(),
           .weights = problem.weights(),
-          .statistics = statistics_of(problem.layers()),
-          .local_statistics = scenario.server.local_statistics(),
+          .kinds = kinds_of(layers_of_run(scenario, problem.layers())),
           .offset_slot = method.plan.offset_slot,
           .offset_factor = method.plan.offset_factor,
           .local_steps = work == nullptr ? 1.0 : static_cast<double>(work->steps)};
@@ -89,7 +98,7 @@ AbsenceRule absence_rule(const Scenario& scenario, const RunMethod<T>& method, c
   return {.state = scenario.participation.absent,
           .decay = scenario.participation.absent_decay,
           .slot = method.plan.error_slot,
-          .statistics = num_statistics(run.statistics)};
+          .unshared = run.kinds.num_unshared()};
 }
 
 namespace {
@@ -128,8 +137,8 @@ void declare_slots(const RunMethod<T>& method, const RunSettings& run, const Slo
   for (const SlotSpec& slot : method.local->slots()) declare_slot(slot, hosts);
   for (const SlotSpec& slot : method.plan.slots) declare_slot(slot, hosts);
   for (const ExchangeChannel<T>& channel : method.exchange.channels) declare_operator(channel, hosts);
-  if (!run.local_statistics) return;
-  for (const SlotSpec& slot : own_statistics_slots(num_statistics(run.statistics))) declare_slot(slot, hosts);
+  if (run.kinds.kept.empty()) return;
+  for (const SlotSpec& slot : kept_slots(run.kinds.num_kept())) declare_slot(slot, hosts);
 }
 
 #define FL_INSTANTIATE(T)                                                                                                                 \

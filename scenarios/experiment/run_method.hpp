@@ -45,6 +45,9 @@ struct RunMethod {
 template <class T>
 [[nodiscard]] RunMethod<T> make_method(const Scenario& scenario, const LayerTable& layers, std::size_t num_clients, Device device);
 
+// Returns a model's layers with the kinds that a scenario gives their parameters.
+[[nodiscard]] LayerTable layers_of_run(const Scenario& scenario, LayerTable layers);
+
 // Returns the channel `name` of a scenario, which this many senders use; `index` separates its operator's random numbers from those of
 // other channels.
 template <class T>

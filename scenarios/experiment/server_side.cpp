@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "fl_core/config/key_error.hpp"
-#include "fl_core/round/own_statistics.hpp"
+#include "fl_core/round/kept_parameters.hpp"
 
 namespace fl {
 
@@ -34,7 +34,7 @@ ServerSide<T> make_server_side(const Scenario& scenario, const LayerTable& layer
   const AbsenceRule absence = absence_rule(scenario, method, run);
   if (absence.replaces()) side.state->declare({.name = kAbsentMean, .owner = SlotOwner::server});
   side.downlink = std::make_unique<Downlink<T>>(make_channel<T>(scenario, layers, "down", scenario.down, 0xD0, 1, Device::cpu),
-                                                scenario.down.sends(), run.num_clients, run.P, run.local_statistics);
+                                                scenario.down.sends(), run.num_clients, run.P, run.kinds);
   if (place.keeps_messages) side.downlink->keep_messages();
   side.round =
       std::make_unique<Round<T>>(RoundParts<T>{*side.parts.participation, *method.feedback, method.plan, method.exchange,
@@ -51,18 +51,18 @@ ServerSide<T> make_server_side(const Scenario& scenario, const LayerTable& layer
 }
 
 template <class T>
-void start_statistics(const RunSettings& run, std::span<const T> model, SharedState<T>& shared, ServerState<T>& state) {
-  if (!run.local_statistics) return;
-  const std::span<T> initial = shared.slot(kInitialStatistics);
-  gather_statistics<T>(run.statistics, model.data(), initial.data());
-  std::ranges::copy(initial, state.slot(kMeanStatistics).begin());
+void start_kept(const RunSettings& run, std::span<const T> model, SharedState<T>& shared, ServerState<T>& state) {
+  if (run.kinds.kept.empty()) return;
+  const std::span<T> initial = shared.slot(kInitialKept);
+  gather_ranges(run.kinds.kept, model.data(), initial.data());
+  std::ranges::copy(initial, state.slot(kMeanKept).begin());
 }
 
 #define FL_INSTANTIATE(T)                                                                                                                 \
   template ServerParts<T> make_server_parts<T>(const Scenario&, const FederatedProblem<T>&);                                              \
   template ServerSide<T> make_server_side<T>(const Scenario&, const LayerTable&, ServerParts<T>, const RunMethod<T>&, const RunSettings&, \
                                              SharedState<T>&, ServerClients<T>, const ServerPlace&, std::span<T>, ThreadPool&);           \
-  template void start_statistics<T>(const RunSettings&, std::span<const T>, SharedState<T>&, ServerState<T>&);
+  template void start_kept<T>(const RunSettings&, std::span<const T>, SharedState<T>&, ServerState<T>&);
 FL_INSTANTIATE(float)
 FL_INSTANTIATE(double)
 #undef FL_INSTANTIATE

@@ -53,8 +53,8 @@ template <class T>
                                              const RunMethod<T>& method, const RunSettings& run, SharedState<T>& shared,
                                              ServerClients<T> clients, const ServerPlace& place, std::span<T> model, ThreadPool& pool);
 
-// Initialises the statistics that stay with the clients from the first model: every client begins with them, and they are the mean.
+// Initialises kept parameters from the first model: every client begins with its values, and they are the mean.
 template <class T>
-void start_statistics(const RunSettings& run, std::span<const T> model, SharedState<T>& shared, ServerState<T>& state);
+void start_kept(const RunSettings& run, std::span<const T> model, SharedState<T>& shared, ServerState<T>& state);
 
 }  // namespace fl

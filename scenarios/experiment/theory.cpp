@@ -100,7 +100,7 @@ bool changes_nothing(const Part& postprocessor) { return postprocessor.kind == "
 
 template <class T>
 bool has_theory(const TheoryParts<T>& parts) {
-  return parts.scenario.local.kind == "gradient" && !parts.local.traits().needs_optimum &&
+  return parts.scenario.local.kind == "gradient" && parts.scenario.model.keep.empty() && !parts.local.traits().needs_optimum &&
          has_constant_step(parts.local.step_settings().schedule) && has_everyone(parts.scenario) &&
          steps_plainly(parts.scenario.server.part) && averages_by_weight(parts.scenario) && sends_models_exactly(parts.scenario) &&
          changes_nothing(parts.scenario.postprocessor) && parts.exchange.channels.size() == 1 && promise_of(parts).has_value();

@@ -7,7 +7,7 @@ namespace fl {
 
 const std::set<std::string>& keys_of_table(const std::string& path) {
   static const std::set<std::string> compressor = {"unit", "scope", "bucket", "exclude"}, partition = {"clients"},
-                                     model = {"l2", "nonconvex", "weights"}, participation = {"absent", "absent_decay"},
+                                     model = {"keep", "l2", "nonconvex", "weights"}, participation = {"absent", "absent_decay"},
                                      server = {"average", "statistics"}, none = {};
   if (path == "compressor.down" || path == "compressor.up" || path.starts_with("compressor.up.")) return compressor;
   return path == "partition"       ? partition

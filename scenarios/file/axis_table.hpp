@@ -2,8 +2,8 @@
 //
 //   - Keys that the value names are taken from the value.
 //   - Keys of the table itself are inherited from the base: unit, scope, bucket and exclude of a compressor, clients of the partition, l2,
-//     nonconvex and weights of the model, absent and absent_decay of the participation, average and statistics of the server. A method of
-//     an axis is thus compressed in the same unit as the others unless it names another.
+//     nonconvex, weights and keep of the model, absent and absent_decay of the participation, average and statistics of the server. A
+//     method of an axis is thus compressed in the same unit as the others unless it names another.
 //   - Options of the part are inherited where `kind` is the base's or is not named. Options that stand for each other (k and ratio) replace
 //     each other.
 //   - A table of `data` that names a data set inherits nothing; nor does a value that is no table.

@@ -77,6 +77,7 @@ struct ModelSpec {
   Expression l2 = 0.0;
   Expression nonconvex = 0.0;
   Weights weights = Weights::rows;
+  std::vector<std::string> keep;  // patterns of names of the tensors that stay with each client
 };
 
 struct StartOptions {
@@ -100,7 +101,10 @@ struct ServerSpec {
   // The treatment of the clients' running statistics of batch normalisation: clients send them for the server's mean, or keep them.
   enum class Statistics { average, local };
   std::optional<Statistics> statistics;  // unset: average, or the model has none
-  [[nodiscard]] bool local_statistics() const { return statistics == Statistics::local; }
+  // Returns the kind of the model's running averages.
+  [[nodiscard]] ParameterKind kind_of_averages() const {
+    return statistics == Statistics::local ? ParameterKind::kept : ParameterKind::averaged;
+  }
 };
 
 // The compression of one channel.

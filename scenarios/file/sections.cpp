@@ -48,16 +48,19 @@ Section seeds_section(Seeds& seeds) {
   return section;
 }
 
-// A list that is unset while it is empty, so that scenarios without such conditions have the hashes that they had.
-void stop_measures_field(Section& section, StopOptions& stop) {
+// Adds a list that is unset while it is empty, so that scenarios without it have the hashes that they had.
+void optional_list(Section& section, const std::string& key, std::vector<std::string>& texts, const std::string& doc) {
   Schema one;
-  Field list = one.field("measures", stop.measures, "");
+  Field list = one.field(key, texts, "");
   const auto set = [list](const Value& value) mutable { return list.assign(value); };
-  const auto get = [list, &stop] { return stop.measures.empty() ? Value{} : list.value(); };
-  section.keys.add(Field("measures", list.type,
-                         "conditions on columns of evaluate.measures, each a column, >= or <=, and a number, such as \"update_cosine >= "
-                         "0.9\": the first one that is met is enough. Such measures are due with evaluate.every as well",
-                         set, get));
+  const auto get = [list, &texts] { return texts.empty() ? Value{} : list.value(); };
+  section.keys.add(Field(key, list.type, doc, set, get));
+}
+
+void stop_measures_field(Section& section, StopOptions& stop) {
+  optional_list(section, "measures", stop.measures,
+                "conditions on columns of evaluate.measures, each a column, >= or <=, and a number, such as \"update_cosine >= 0.9\": the "
+                "first one that is met is enough. Such measures are due with evaluate.every as well");
   section.validate = [&stop](Problems& problems) {
     for (const std::string& text : stop.measures)
       require(problems, parse_stop_condition(text).has_value(), "measures",
@@ -173,6 +176,11 @@ Section model_section(ModelSpec& model) {
   rule_field(section.keys, "nonconvex", model.nonconvex, names, "weight of sum x_j^2 / (1 + x_j^2)").at_least(0);
   section.keys.choice("weights", model.weights, {{Weights::rows, "rows"}, {Weights::uniform, "uniform"}},
                       "w_i in f = sum w_i f_i: by rows, or 1/n each");
+  optional_list(
+      section, "keep", model.keep,
+      "names of tensors that stay with each client, which trains its own and never sends them, such as [\"bn*\", \"head*\"] (* is "
+      "any characters, ? is one). The model that is evaluated has the mean of all clients' values, by w_i; `local_accuracy` "
+      "judges each client's own");
   return section;
 }
 

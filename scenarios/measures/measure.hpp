@@ -64,7 +64,7 @@ class ModelEvaluation {
   // Returns mean loss and accuracy on the test set, or on the training set if there is no test set.
   [[nodiscard]] virtual Accuracy test(std::span<const T> x) = 0;
   [[nodiscard]] virtual GradientStatistics gradient(std::span<const T> x) = 0;
-  // Accuracy on each client's own rows, with the statistics that stay with the clients.
+  // Accuracy on each client's own rows, with the parameters that it keeps.
   [[nodiscard]] virtual Spread client_accuracy(std::span<const T> x) = 0;
   [[nodiscard]] virtual RankingQuality ranking(std::span<const T> x) = 0;
   // The mean of all clients' error memories after the round [P]; empty where the feedback has none.

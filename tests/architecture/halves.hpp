@@ -222,7 +222,7 @@ class ServerHalf {
     declare_slots<T>(method_, run_, {.shared = &shared_});
     side_ = make_server_side<T>(scenario, problem.layers(), make_server_parts<T>(scenario, problem), method_, run_, shared_, {wire_},
                                 {.step_size = step_size}, std::span(model_), pool_);
-    start_statistics<T>(run_, model_, shared_, *side_.state);
+    start_kept<T>(run_, model_, shared_, *side_.state);
   }
 
   void play(std::uint32_t round) { side_.round->play(round, false); }

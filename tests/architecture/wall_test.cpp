@@ -10,7 +10,7 @@
 #include <set>
 
 #include "fl_core/config/registry.hpp"
-#include "fl_core/round/own_statistics.hpp"
+#include "fl_core/round/kept_parameters.hpp"
 #include "tests/architecture/halves.hpp"
 #include "tests/golden/statistics_study.hpp"
 #include "tests/support/data_folder.hpp"
@@ -37,11 +37,11 @@ std::string row_of(ClientState<T>& state, const std::string& slot, std::uint32_t
   return is_zero ? "" : std::string(reinterpret_cast<const char*>(row.data()), row.size_bytes());
 }
 
-// Returns the model without the statistics that stay with the clients: the server holds their mean there, which measures alone read.
+// Returns the model without the parameters that clients keep: the server holds their mean there, which measures alone read.
 template <class T>
 std::vector<T> weights_of(std::span<const T> model, const RunSettings& run) {
   std::vector<T> weights(model.begin(), model.end());
-  if (run.local_statistics) clear_statistics(run.statistics, weights.data());
+  clear_ranges(run.kinds.kept, weights.data());
   return weights;
 }
 
@@ -51,7 +51,7 @@ void expect_same_slots(Experiment<T>& plain, test::ClientHalf<T>& clients, test:
   std::vector<SlotSpec> slots = clients.method().plan.slots;
   const std::vector<SlotSpec> of_local = clients.method().local->slots();
   slots.insert(slots.end(), of_local.begin(), of_local.end());
-  if (server.run().local_statistics) slots.push_back({.name = kOwnStatistics, .owner = SlotOwner::client});
+  if (!server.run().kinds.kept.empty()) slots.push_back({.name = kKeptValues, .owner = SlotOwner::client});
   const auto N = static_cast<std::uint32_t>(plain.clients().num_clients());
   for (const SlotSpec& slot : slots) {
     if (slot.owner == SlotOwner::server) {
@@ -212,6 +212,26 @@ TEST_P(WallOfStatistics, HalvesTakeTheBytesOfThePlainRun) {
       s.feedback = feedback;
       if (!local.empty()) s.local = local;
       s.up = "kind = 'top_k'\nk = 7";
+      expect_the_plain_run<double>(s.str());
+      s.precision = "float32";
+      expect_the_plain_run<float>(s.str());
+    }
+}
+
+// Shared, averaged and kept tensors side by side: the kept ones are weights that clients train, and running averages.
+TEST_P(WallOfStatistics, HalvesTakeTheBytesOfThePlainRunWithTensorsOfEveryKind) {
+  for (const std::string local : {"kind = 'gradient'\nbatch = 4\nlearning_rate = 0.05",
+                                  "kind = 'sgd'\nbatch = 3\nsteps = 2\nlearning_rate = 0.1\nproximal_mu = 0.2\nmomentum = 0.5"})
+    for (const std::string down : {"", "[compressor.down]\nkind = 'qsgd'\n"}) {
+      test::ScenarioText s = study(3);
+      s.rounds = static_cast<int>(kWallRounds);
+      s.model += "\nkeep = ['1.dense.*', '4.dense.weight', '*.mean']";
+      s.server = "kind = 'sgd'\nstatistics = '" + GetParam() + "'";
+      s.participation = "kind = 'uniform'\nclients = 2";
+      s.feedback = "kind = 'ef14'";
+      s.local = local;
+      s.up = "kind = 'top_k'\nk = 4";
+      s.more = down;
       expect_the_plain_run<double>(s.str());
       s.precision = "float32";
       expect_the_plain_run<float>(s.str());

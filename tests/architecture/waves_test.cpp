@@ -94,7 +94,7 @@ std::string text_of(const MessageBatch<double>& batch) {
       add(content->index);
       add(content->level_bytes);
     }
-  for (const std::span<const double> statistics : batch.statistics) add(statistics);
+  for (const std::span<const double> averaged : batch.averaged) add(averaged);
   return text;
 }
 

@@ -72,20 +72,20 @@ TEST(MakeScope, BucketsCrossTensorsButNotExcludedOnes) {
 
 TEST(MakeScope, StatisticsAreInNoSegmentAndNotExcluded) {
   LayerTable with = {{{"W", 0, 2, 2}, {"b", 4, 2, 1}, {"mean", 6, 2, 1}, {"variance", 8, 2, 1}}};
-  with.layers[2].statistic_rate = with.layers[3].statistic_rate = 0.1;
+  with.layers[2].running_rate = with.layers[3].running_rate = 0.1;
   for (const std::vector<std::string>& exclude : {std::vector<std::string>{}, {"mean"}}) {
     const Scope scope = make_scope(with, ScopeKind::model, 0, exclude);
     EXPECT_EQ(text_of(scope.segments), "0-6:6x1");
     EXPECT_TRUE(scope.excluded.empty()) << "they travel raw anyway";
-    EXPECT_EQ(text_of(scope.statistics), "6-8:2x1 8-10:2x1");
+    EXPECT_EQ(text_of(scope.unshared), "6-8:2x1 8-10:2x1");
     EXPECT_EQ(scope.P, 10u);
   }
   EXPECT_EQ(text_of(make_scope(with, ScopeKind::bucket, 4, {}).segments), "0-4:4x1 4-6:2x1");
-  const std::vector<Statistic> statistics = statistics_of(with);
-  EXPECT_EQ(num_statistics(statistics), 4u);
+  const std::vector<ParameterRange> statistics = running_averages_of(with);
+  EXPECT_EQ(num_entries(statistics), 4u);
   const double x[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
   double told[4];
-  gather_statistics<double>(statistics, x, told);
+  gather_ranges<double>(statistics, x, told);
   EXPECT_THAT(told, testing::ElementsAre(6, 7, 8, 9));
 }
 

@@ -41,7 +41,7 @@ Scope tensor_scope(std::size_t size) {
   add(scope.segments, rows, cols);
   add(scope.segments, rows, 1);
   add(scope.excluded, size / 50, 1);
-  add(scope.statistics, size / 60, 2);
+  add(scope.unshared, size / 60, 2);
   add(scope.segments, cols, rows);
   add(scope.segments, size - at, 1);
   return scope;

@@ -27,7 +27,7 @@ class LocalStatistics : public test::StatisticsStudy {
  protected:
   [[nodiscard]] static std::vector<double> own_of(OneRun<double>& run, std::uint32_t client) {
     std::vector<double> x(kWeights + kStatistics);
-    run->process().probe().put_own_statistics(client, x.data());
+    run->process().probe().put_kept(client, x.data());
     return statistics_of(x);
   }
 };
@@ -70,7 +70,7 @@ TEST_F(LocalStatistics, TakeNoBitsAfterTheFirstModel) {
       run.play(1, 1);
       const Ledger& ledger = run->round().ledger();
       up.push_back(ledger.total_up().bits);
-      EXPECT_EQ(ledger.total_up_bits(UpCause::statistics), server == kLocal ? 0 : 3 * 64 * kStatistics);
+      EXPECT_EQ(ledger.total_up_bits(UpCause::averaged), server == kLocal ? 0 : 3 * 64 * kStatistics);
       EXPECT_EQ(ledger.total_up().elements, 3 * (5 + (server == kLocal ? 0 : kStatistics)));
       EXPECT_LT(ledger.total_up_bits(UpCause::headers), 3u * 24);
       first_down.push_back(ledger.total_down_bits());

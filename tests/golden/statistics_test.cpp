@@ -170,7 +170,7 @@ TEST_P(StatisticsOfMethods, LeaveNoTraceInMessagesStateAndEstimates) {
     for (std::size_t c = 0; c < run->exchange().channels.size(); ++c) {
       const Scope& scope = run->exchange().channels[c].scope;
       EXPECT_EQ(scope.segments.back().end <= kWeights && (scope.excluded.empty() || scope.excluded.back().end <= kWeights), true);
-      EXPECT_EQ(scope.statistics.size(), 2u);
+      EXPECT_EQ(scope.unshared.size(), 2u);
     }
     for (std::size_t j = kWeights; j < kWeights + kStatistics; ++j) EXPECT_EQ(run->round().estimate()[j], 0) << "round " << r;
     const std::vector<double> after = run.model();
@@ -227,12 +227,12 @@ TEST_F(RunningStatistics, CostTheirRawBitsBesideTheMessage) {
     const std::uint64_t of_weights = codec::encoded_bits<double>(std::span(&channel, 1));
     EXPECT_EQ(channel.payload->num_sent, 5u) << "one segment: the weights";
     EXPECT_EQ(codec::encoded_bits<double>(std::span(&channel, 1), {}, kStatistics), of_weights + 64 * kStatistics);
-    EXPECT_EQ(run->runner().statistics(i).size(), kStatistics);
+    EXPECT_EQ(run->runner().averaged(i).size(), kStatistics);
     bits += of_weights + 64 * kStatistics;
   }
   EXPECT_EQ(run->round().ledger().total_up().bits, bits);
   const Ledger& ledger = run->round().ledger();
-  EXPECT_EQ(ledger.total_up_bits(UpCause::statistics), 3 * 64 * kStatistics);
+  EXPECT_EQ(ledger.total_up_bits(UpCause::averaged), 3 * 64 * kStatistics);
   EXPECT_EQ(ledger.total_up_bits(UpCause::headers), bits - 3 * 64 * kStatistics - ledger.total_channel_bits()[0]);
   EXPECT_LT(ledger.total_up_bits(UpCause::headers), 3u * 24);
   EXPECT_EQ(run->round().ledger().total_up().elements, 3 * (5 + kStatistics));
@@ -267,7 +267,7 @@ TEST_F(RunningStatistics, OfSilentClientsStayWithThem) {
   const std::uint64_t bits = run->round().ledger().total_up().bits;
   run.play(4, 4);
   EXPECT_EQ(run->round().ledger().total_up().bits - bits, 3u * 8) << "a header each";
-  for (std::uint32_t i = 0; i < 3; ++i) EXPECT_TRUE(run->runner().statistics(i).empty());
+  for (std::uint32_t i = 0; i < 3; ++i) EXPECT_TRUE(run->runner().averaged(i).empty());
   EXPECT_EQ(statistics_of(run.model()), before);
 }
 

@@ -140,6 +140,7 @@ inline const std::vector<Context> kContexts = {
     {"partition", "file", "path", {"partition.clients=0", "partition.path='split_a.csv'"}, {"'split_b.csv'"}},
 
     // Models.
+    {"model", "", "keep", {"model={kind='mlp', hidden=[4]}", "local={kind='sgd', batch=4, learning_rate=0.1}"}, {"['1.dense.*']"}},
     {"model", "", "weights", {"partition={kind='quantity_skew', clients=4, beta=0.5}"}},
     {"model", "char_lstm", "*", kText},
     {"model", "char_lstm", "*", {"model={kind='char_lstm', embedding=2, units=3, layers=1}"}},

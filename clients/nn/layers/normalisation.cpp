@@ -5,7 +5,7 @@
 //                take their place
 // Deviations are sqrt(variance + epsilon), variance with 1/n. Tensors: weight [C] (1), bias [C] (0); batch_norm also running_mean [C] (0)
 // and running_variance [C] (1). The "gradient" of the running statistics is (running - of the minibatch), and LocalUpdate moves them by
-// `momentum` of it, whatever the step size (Layer::statistic_rate); clients send them raw, and the server takes their mean. Y. Wu and K.
+// `momentum` of it, whatever the step size (Layer::running_rate); clients send them raw, and the server takes their mean. Y. Wu and K.
 // He, "Group normalization", ECCV 2018; S. Ioffe and C. Szegedy, "Batch normalization", ICML 2015.
 #include <algorithm>
 #include <cmath>
@@ -122,7 +122,7 @@ class BatchNorm final : public Module<T> {
   }
   [[nodiscard]] std::vector<Layer> tensors() const override {
     Layer mean{"running_mean", 2 * channels_, channels_, 1}, variance{"running_variance", 3 * channels_, channels_, 1};
-    mean.statistic_rate = variance.statistic_rate = options_.momentum;
+    mean.running_rate = variance.running_rate = options_.momentum;
     return {{"weight", 0, channels_, 1}, {"bias", channels_, channels_, 1}, mean, variance};
   }
   void initial(RandomSequence&, T* w) const override {

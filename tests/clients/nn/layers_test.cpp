@@ -151,7 +151,7 @@ TEST_P(LayerTest, GradientsAreFiniteDifferences) {
   const auto tensors = bench.layer->tensors();
   const auto is_statistic = [&tensors](std::size_t j) {
     return std::any_of(tensors.begin(), tensors.end(),
-                       [j](const Layer& t) { return t.statistic_rate > 0 && j >= t.begin && j < t.begin + t.size(); });
+                       [j](const Layer& t) { return t.running_rate > 0 && j >= t.begin && j < t.begin + t.size(); });
   };
   for (std::size_t j = 0; j < bench.P; ++j)
     if (!is_statistic(j)) {

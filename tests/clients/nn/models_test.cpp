@@ -82,9 +82,9 @@ TEST(ModelsTest, PenaltiesLeaveStatisticsOut) {
   const std::vector<float> plain = gradient(0), penalised = gradient(0.5);
   std::size_t weights = 0;
   for (const Layer& tensor : table.layers) {
-    weights += tensor.statistic_rate > 0 ? 0 : tensor.size();
+    weights += tensor.running_rate > 0 ? 0 : tensor.size();
     for (std::size_t j = tensor.begin; j < tensor.begin + tensor.size(); ++j)
-      EXPECT_NEAR(penalised[j] - plain[j], tensor.statistic_rate > 0 ? 0 : 0.375, 1e-6) << tensor.name;
+      EXPECT_NEAR(penalised[j] - plain[j], tensor.running_rate > 0 ? 0 : 0.375, 1e-6) << tensor.name;
   }
   EXPECT_LT(weights, table.size());
   EXPECT_NEAR(model->regulariser(x.data()), 0.25 * 0.5625 * static_cast<double>(weights), 1e-9);

@@ -77,7 +77,7 @@ TEST(OracleTest, LayersAreThoseOfPyTorch) {
     layer->backward(pass, c.weights.data(), c.in.data(), out.data(), saved.data(), c.coefficients.data(),
                     by_input.empty() ? nullptr : by_input.data(), by_weights.data());
     std::size_t weights = 0;  // statistics have no derivative
-    for (const Layer& tensor : layer->tensors()) weights += tensor.statistic_rate > 0 ? 0 : tensor.size();
+    for (const Layer& tensor : layer->tensors()) weights += tensor.running_rate > 0 ? 0 : tensor.size();
     expect_near(out, c.out, out.size(), "output");
     expect_near(by_input, c.by_input, by_input.size(), "by input");
     expect_near(by_weights, c.by_weights, weights, "by weights");

@@ -86,8 +86,8 @@ Trained train(const Model<double>& model, const Dataset<double>& data, double ra
   std::vector<double> gamma(P, rate);
   for (const Layer& tensor : table.layers)
     for (std::size_t j = tensor.begin; j < tensor.begin + tensor.size(); ++j) {
-      if (tensor.statistic_rate > 0)
-        gamma[j] = tensor.statistic_rate;
+      if (tensor.running_rate > 0)
+        gamma[j] = tensor.running_rate;
       else
         x[j] = 0.4 * std::sin(1.7 * static_cast<double>(j) + 0.3);
     }
@@ -149,7 +149,7 @@ TEST(TrainingOracleTest, TheFullGradientTakesAllRowsAtOnce) {
   model->stochastic_gradient(exec, shared_view(x.data(), 1, P), {{&all, 1}, {&random, 1}}, {minibatch.data(), nullptr, 1, P, P},
                              &minibatch_loss);
   for (const Layer& tensor : model->layers().layers)
-    if (tensor.statistic_rate > 0) std::fill_n(minibatch.begin() + static_cast<std::ptrdiff_t>(tensor.begin), tensor.size(), 0.0);
+    if (tensor.running_rate > 0) std::fill_n(minibatch.begin() + static_cast<std::ptrdiff_t>(tensor.begin), tensor.size(), 0.0);
   EXPECT_EQ(full, minibatch);
   EXPECT_EQ(full_loss, minibatch_loss);
 }

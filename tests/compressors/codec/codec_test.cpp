@@ -625,7 +625,7 @@ TEST(Log2BinomialTest, KnownValues) {
 // Statistics stand behind the channels, raw; a silent message has none, and a message that ends inside them is refused.
 TEST(Codec, StatisticsTravelRawBehindTheChannels) {
   std::mt19937_64 random(3);
-  Scope scope{.kind = ScopeKind::model, .segments = {{0, 5, 5, 1}}, .excluded = {}, .P = 8, .statistics = {{5, 8, 3, 1}}};
+  Scope scope{.kind = ScopeKind::model, .segments = {{0, 5, 5, 1}}, .excluded = {}, .P = 8, .unshared = {{5, 8, 3, 1}}};
   Payload<double> message, back;
   fill_payload(message, scope, 8, Positions::all, WireValue::fp64, {}, 1, random);
   ASSERT_EQ(message.num_sent, 5u);
