@@ -7,6 +7,7 @@ std::vector<Check> checks_of(const std::string& role) {
   if (role == "partitioner") return partitioner_checks();
   if (role == "measure") return measure_checks();
   if (role == "postprocessor") return postprocessor_checks();
+  if (role == "local_optimizer") return optimizer_checks();
   if (role != "compressor") return {};
   std::vector<Check> checks = compressor_checks();
   checks.insert(checks.end(), contract_checks().begin(), contract_checks().end());

@@ -6,6 +6,7 @@
 //   models         the gradient is the derivative of the loss, and a block equals its clients one by one
 //   partitioners   every row belongs to exactly one client, no client is empty, and equal seeds give equal splits
 //   postprocessors no vector is longer than the limit that it states, finite numbers stay finite, and blocks do not matter
+//   optimizers     local optimizers: numbers stay finite, gradients of zero move nothing, and results do not depend on blocks or threads
 //   measures       columns fit into a table, values depend on the run alone, and the run does not depend on the measures
 // Other roles have no checks. A part that crashes ends the process; an exception that it throws is a finding.
 #pragma once
@@ -31,6 +32,7 @@ struct Check {
 [[nodiscard]] const std::vector<Check>& partitioner_checks();
 [[nodiscard]] const std::vector<Check>& measure_checks();
 [[nodiscard]] const std::vector<Check>& postprocessor_checks();
+[[nodiscard]] const std::vector<Check>& optimizer_checks();  // of local optimizers
 
 // Returns the checks of a role, or an empty list if the role has no checks.
 [[nodiscard]] FL_API std::vector<Check> checks_of(const std::string& role);

@@ -37,6 +37,8 @@ BlockRunner<T>::BlockRunner(const BlockRunnerParts<T>& parts, std::size_t max_co
   const Device memory = options.device == Device::cpu ? Device::cpu : options.memory;
   for (std::size_t v = 0; v < parts.local_update.vectors().size(); ++v) vectors_.emplace_back();
   vectors_.front().in_place_slot = plan_.in_place_slot;
+  for (const SlotSpec& slot : parts.local_update.slots())
+    if (slot.double_buffered) swapped_.push_back(slot.name);
   if (options.device == Device::cuda && !options.trains_on_cpu && vectors_.size() == 1)
     on_device_.training = make_device_training(parts.local_update, *parts.oracle, options.products, options.kinds);
   if (on_device_.training == nullptr && options.products != MatrixProducts::full)
@@ -234,7 +236,14 @@ void BlockRunner<T>::train(const Exec& exec, const ClientRound<T>& round, const 
     ClientBlock<T> there = block;
     for (BatchView<T>& vector : there.vectors) vector = reachable(exec, vector, frame);
     there.start = start_of(round, block, nullptr);
-    on_device_.training->run(exec, parts_.pool, round, there, std::span(now_->sent->refused).subspan(block.first, block.K));
+    KeptStates<T> kept = kept_states(parts_.local_update.optimizer(), round, block);
+    for (BatchView<T>& rows : kept.stored) rows = reachable(exec, rows, frame);
+    for (BatchView<T>& rows : kept.shadow) rows = reachable(exec, rows, frame);
+    if (!kept.empty()) {
+      kept.stored_count = reachable(exec, kept.stored_count, frame);
+      kept.shadow_count = reachable(exec, kept.shadow_count, frame);
+    }
+    on_device_.training->run(exec, parts_.pool, round, there, kept, std::span(now_->sent->refused).subspan(block.first, block.K));
     return;
   }
   if (is_plain()) return train_and_upload(exec, round, block);
@@ -437,6 +446,7 @@ void BlockRunner<T>::acknowledge(const RoundView<T>& view, std::span<const std::
       for (std::uint32_t k = 0; k < block.K; ++k) {
         if (delivered[block.first + k] == 0) continue;
         parts_.feedback.acknowledge(round, block, k, parts_.exchange);
+        for (const std::string& slot : swapped_) round.state.swap(slot, block.first + k);
         for (std::size_t c = 0; c < now_->sent->channels.size(); ++c) {
           const std::string& own = parts_.exchange.channels[c].client_slot;
           if (!own.empty() && now_->sent->channels[c].takes_part && !block.messages[c][k]->silent) round.state.swap(own, block.first + k);

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "clients/cohort_messages.hpp"
@@ -188,6 +189,7 @@ class BlockRunner final {
   MessageWriter<T> writer_;
   OnDevice on_device_;
   std::vector<LocalVector> vectors_;
+  std::vector<std::string> swapped_;  // double-buffered slots of the local update
   const std::size_t max_cohort_;
   std::vector<Wave> waves_;
   Wave* now_ = nullptr;                                   // that is used, or was used last

@@ -77,10 +77,11 @@ std::size_t partial_entries(const NetworkForm& form, std::size_t examples) {
   return most;
 }
 
+// `vectors` are y, g and those of the optimizer.
 template <class T>
-std::uint64_t bytes_of_wave(const NetworkForm& form, std::size_t P, std::size_t clients, std::size_t rows) {
+std::uint64_t bytes_of_wave(const NetworkForm& form, std::size_t P, std::size_t clients, std::size_t rows, std::size_t vectors = 3) {
   const std::size_t examples = (form.takes_whole_minibatches ? rows : std::min(rows, kMostRows)) * (1 + form.negatives);
-  const std::size_t per_client = (examples * entries_per_example(form) + 3 * P) * sizeof(T) + 1;
+  const std::size_t per_client = (examples * entries_per_example(form) + vectors * P) * sizeof(T) + 1;
   return std::min(kWaveBytes, clients * per_client) + per_client + product_bytes(form, clients, examples, sizeof(T));
 }
 
@@ -114,7 +115,8 @@ template <class T>
 std::uint64_t device_training_bytes(const LocalUpdate<T>& local_update, const GradientOracle<T>& oracle, std::size_t clients) {
   const std::optional<NetworkForm> form = local_update.descent() ? form_of(oracle.model()) : std::nullopt;
   if (!form) return 0;
-  return bytes_of_wave<T>(*form, oracle.model().layers().size(), clients, oracle.most_rows());
+  const std::size_t vectors = local_update.descent()->by_optimizer ? 2 + local_update.optimizer()->num_states() : 3;
+  return bytes_of_wave<T>(*form, oracle.model().layers().size(), clients, oracle.most_rows(), vectors);
 }
 
 template <class T>

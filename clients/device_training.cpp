@@ -11,8 +11,10 @@ std::unique_ptr<DeviceTraining<T>> make_device_training(const LocalUpdate<T>& lo
   const std::optional<NetworkForm> form = oracle.model().as_form();
   const Dataset<T>* data = oracle.model().training_data();
   if (!descent || !form || data == nullptr || !cuda::can_lie_on_device(*data)) return nullptr;
+  const LocalOptimizer<T>* optimizer = descent->by_optimizer ? local_update.optimizer(Device::cuda) : nullptr;
+  if (descent->by_optimizer && optimizer == nullptr) return nullptr;
   require_cuda_halves(*form, kPrecisionOf<T>);
-  return cuda::make_training<T>(*descent, *form, *data, oracle, products, kinds);
+  return cuda::make_training<T>(*descent, *form, *data, oracle, products, kinds, optimizer);
 }
 
 template std::unique_ptr<DeviceTraining<float>> make_device_training(const LocalUpdate<float>&, const GradientOracle<float>&,

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "clients/local_update.hpp"
+#include "clients/optimizer_state.hpp"
 #include "clients/oracle.hpp"
 #include "fl_core/config/device.hpp"
 #include "fl_core/memory/exec.hpp"
@@ -24,8 +25,9 @@ class DeviceTraining {
  public:
   virtual ~DeviceTraining() = default;
   // Fills block.vectors[0] and block.work. refused [K] becomes 1 for a client whose vector held NaN or an infinity; the vector becomes
-  // zeros. The pool's threads draw the minibatches; `exec` is the GPU's. Waits for the GPU only for `refused`.
-  virtual void run(const Exec& exec, ThreadPool& pool, const RoundView<T>& round, const ClientBlock<T>& block,
+  // zeros. `kept` are the rows of the local optimizer's vectors, with row numbers on the GPU, if it keeps them between rounds. The pool's
+  // threads draw the minibatches; `exec` is the GPU's. Waits for the GPU only for `refused` and for the numbers of steps that clients keep.
+  virtual void run(const Exec& exec, ThreadPool& pool, const RoundView<T>& round, const ClientBlock<T>& block, const KeptStates<T>& kept,
                    std::span<std::uint8_t> refused) = 0;
   // Returns whether it supports the models at which the clients of a run begin. Otherwise they train on the CPU.
   [[nodiscard]] virtual bool can_start_at(const RunSettings& run) const = 0;
@@ -35,7 +37,7 @@ class DeviceTraining {
 
 // `products` is the precision of the layers' products; a regression that fits into a block of threads multiplies in full precision. `kinds`
 // is of the model in the run; without it, vectors are plain gradients or differences of all parameters. Returns null if the local update,
-// the model or its data have no GPU form, or if this build has no CUDA: clients then train on the CPU.
+// its optimizer, the model or its data have no GPU form, or if this build has no CUDA: clients then train on the CPU.
 template <class T>
 [[nodiscard]] std::unique_ptr<DeviceTraining<T>> make_device_training(const LocalUpdate<T>& local_update, const GradientOracle<T>& oracle,
                                                                       MatrixProducts products = MatrixProducts::full,

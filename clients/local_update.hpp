@@ -5,9 +5,11 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "clients/descent.hpp"
+#include "clients/local_optimizer.hpp"
 #include "clients/oracle.hpp"
 #include "fl_core/config/schedule.hpp"
 #include "fl_core/memory/exec.hpp"
@@ -38,6 +40,7 @@ struct LocalTraits {
   // Each vector builds on the client's last one (a difference of gradients that the server adds up, a tracker): a postprocessor that
   // changed one would change all that follow.
   bool builds_on_last = false;
+  bool takes_optimizer = false;  // its steps follow LocalUpdate::optimizer()
 };
 
 template <class T>
@@ -47,6 +50,7 @@ class FL_API LocalUpdate {
   [[nodiscard]] virtual std::vector<std::string> vectors() const { return {"model"}; }
   // Returns the units in which its vectors may be compressed; the first is the default.
   [[nodiscard]] virtual std::vector<Unit> units() const = 0;
+  // Returns the state that it keeps. Double-buffered client slots are written by each run(), and swapped when the message was delivered.
   [[nodiscard]] virtual std::vector<SlotSpec> slots() const { return {}; }
   [[nodiscard]] virtual StepSettings step_settings() const = 0;
   // Returns the feedbacks with which the update works ("scaffold"); none = any.
@@ -63,6 +67,16 @@ class FL_API LocalUpdate {
   // (StepwiseUpdate::descend and move_own() do both). Entries of the vectors that are not shared do not matter: they are set to 0 before
   // any other code reads them.
   virtual void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const = 0;
+
+  // Sets the rule of the steps, once before anything else is asked. Only updates with LocalTraits::takes_optimizer heed it.
+  void step_by(OptimizerHalves<T> optimizer) { optimizer_ = std::move(optimizer); }
+  // Returns the rule for a device. On the CPU null means plain steps y <- y - gamma d, on a GPU also that the rule has no half for it.
+  [[nodiscard]] const LocalOptimizer<T>* optimizer(Device device = Device::cpu) const {
+    return device == Device::cpu ? optimizer_.cpu.get() : optimizer_.cuda.get();
+  }
+
+ private:
+  OptimizerHalves<T> optimizer_;
 };
 
 }  // namespace fl

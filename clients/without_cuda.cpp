@@ -15,7 +15,7 @@ std::unique_ptr<DeviceEvaluation<T>> make_evaluation(const NetworkForm&, std::si
 }
 template <class T>
 std::unique_ptr<DeviceTraining<T>> make_training(const Descent&, const NetworkForm&, const Dataset<T>&, const GradientOracle<T>&,
-                                                 MatrixProducts, const ParameterKinds&) {
+                                                 MatrixProducts, const ParameterKinds&, const LocalOptimizer<T>*) {
   return nullptr;
 }
 
@@ -24,8 +24,10 @@ template bool can_lie_on_device(const Dataset<double>&);
 template std::unique_ptr<DeviceEvaluation<float>> make_evaluation(const NetworkForm&, std::size_t, const Dataset<float>&);
 template std::unique_ptr<DeviceEvaluation<double>> make_evaluation(const NetworkForm&, std::size_t, const Dataset<double>&);
 template std::unique_ptr<DeviceTraining<float>> make_training(const Descent&, const NetworkForm&, const Dataset<float>&,
-                                                              const GradientOracle<float>&, MatrixProducts, const ParameterKinds&);
+                                                              const GradientOracle<float>&, MatrixProducts, const ParameterKinds&,
+                                                              const LocalOptimizer<float>*);
 template std::unique_ptr<DeviceTraining<double>> make_training(const Descent&, const NetworkForm&, const Dataset<double>&,
-                                                               const GradientOracle<double>&, MatrixProducts, const ParameterKinds&);
+                                                               const GradientOracle<double>&, MatrixProducts, const ParameterKinds&,
+                                                               const LocalOptimizer<double>*);
 
 }  // namespace fl::cuda

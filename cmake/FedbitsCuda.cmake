@@ -10,8 +10,10 @@ endif()
 
 include(FedbitsCudaCopies)
 
-# Operators and postprocessors are the files of these folders that register something; the rest of compressors/ belongs to the host.
-file(GLOB candidates CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/compressors/*.cpp ${CMAKE_CURRENT_SOURCE_DIR}/compressors/postprocessors/*.cpp)
+# Operators, postprocessors and local optimizers are the files of these folders that register something; the rest of compressors/ belongs to the
+# host.
+file(GLOB candidates CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/compressors/*.cpp ${CMAKE_CURRENT_SOURCE_DIR}/compressors/postprocessors/*.cpp
+  ${CMAKE_CURRENT_SOURCE_DIR}/clients/optimizers/*.cpp)
 set(operators)
 foreach(source ${candidates})
   file(STRINGS ${source} registrations REGEX "^FL_REGISTER_PART")
@@ -60,7 +62,7 @@ if(GTest_FOUND)
   set(FL_GPU_TESTS tests/gpu/parity_test.cpp tests/gpu/run_test.cpp tests/gpu/training_test.cpp tests/gpu/products_test.cpp tests/gpu/sweep_test.cpp
     tests/gpu/aggregation_test.cpp tests/gpu/tally_test.cpp tests/gpu/graph_test.cpp tests/gpu/state_test.cpp tests/gpu/rows_test.cpp
     tests/gpu/top_k_test.cpp tests/gpu/codes_test.cpp tests/gpu/plain_test.cpp tests/gpu/postprocessor_test.cpp
-    tests/gpu/own_layer_test.cpp examples/prelu.cpp examples/prelu.cu)
+    tests/gpu/own_layer_test.cpp tests/gpu/optimizer_test.cpp examples/prelu.cpp examples/prelu.cu)
   list(TRANSFORM FL_GPU_TESTS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   if(FL_CUDA_EMULATOR)
     set_source_files_properties(examples/prelu.cu PROPERTIES LANGUAGE CXX)

@@ -1,8 +1,8 @@
 # fedbits_add_plugin(NAME SOURCE...): one shared object NAME.so from the files of a plug-in, for `fedbits --plugin NAME.so`.
 #
-# Works in this project and, installed, in others after find_package(fedbits). With FEDBITS_WITH_CUDA each compressor and each
-# postprocessor is compiled once more as CUDA, and files that end with .cu, the CUDA halves of layers, are compiled; without it they are left
-# out. Other parts have no CUDA half.
+# Works in this project and, installed, in others after find_package(fedbits). With FEDBITS_WITH_CUDA each compressor, each postprocessor and
+# each local optimizer is compiled once more as CUDA, and files that end with .cu, the CUDA halves of layers, are compiled; without it they are
+# left out. Other parts have no CUDA half.
 # The flags that decide the bits of a result are those of the library.
 function(fedbits_add_plugin name)
   set(sources ${ARGN})
@@ -25,7 +25,7 @@ function(fedbits_add_plugin name)
   endif()
   if(FEDBITS_WITH_CUDA)
     foreach(source ${sources})
-      file(STRINGS ${source} operators REGEX "^FL_REGISTER_PART\\((Compressor|Postprocessor)")
+      file(STRINGS ${source} operators REGEX "^FL_REGISTER_PART\\((Compressor|Postprocessor|LocalOptimizer)")
       if(operators)
         fedbits_add_cuda_copies(${name} ${source})
       endif()

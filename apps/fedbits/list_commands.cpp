@@ -24,6 +24,7 @@ const std::vector<std::pair<std::string, std::string>>& listed_roles() {
                                                                          {"layers", "layer"},
                                                                          {"partitioners", "partitioner"},
                                                                          {"local-updates", "local_update"},
+                                                                         {"local-optimizers", "local_optimizer"},
                                                                          {"participations", "participation"},
                                                                          {"postprocessors", "postprocessor"},
                                                                          {"aggregations", "aggregation"},
@@ -45,6 +46,8 @@ std::string devices_of(const std::string& role, const std::string& name) {
   return devices;
 }
 
+bool is_given(const Field& field) { return field.is_set() && !std::holds_alternative<std::monostate>(field.value().data); }
+
 void print_part(const std::string& role, const std::string& name, bool with_options) {
   const PartInfo& info = Registry::instance().info(role, name);
   std::cout << "  " << name << " [" << devices_of(role, name) << "]  " << info.summary << '\n';
@@ -56,7 +59,7 @@ void print_part(const std::string& role, const std::string& name, bool with_opti
   if (role == "measure" && find_standard_measure(name) != nullptr) schema.fields().clear();  // keys of [evaluate] set them
   for (const Field& field : schema.fields()) {
     const std::string constraint = field.constraint();
-    std::cout << "      " << field.name << " = " << (field.is_set() ? to_string(field.value()) : "unset")
+    std::cout << "      " << field.name << " = " << (is_given(field) ? to_string(field.value()) : "unset")
               << (constraint.empty() ? "" : "  (" + constraint + ")") << "  " << field.doc << '\n';
   }
   if (const std::string promise = role == "compressor" ? promise_of_compressor(name) : ""; !promise.empty())
@@ -150,9 +153,9 @@ void add_list_command(CLI::App& app, const Guard& guard) {
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("list", "list parts with their options, defaults, constraints and sources");
-  command->add_option(
-      "WHAT", arguments->what,
-      "compressors, feedbacks, models, layers, partitioners, local-updates, participations, servers, data, measures or reference");
+  command->add_option("WHAT", arguments->what,
+                      "compressors, feedbacks, models, layers, partitioners, local-updates, local-optimizers, participations, servers, "
+                      "data, measures or reference");
   command->add_option("NAME", arguments->name, "show only this part, with an example");
   command->add_option("--device", arguments->device, "cuda: show which parts stay on a GPU, and what the host does for the others");
   command->footer("Examples:\n  fedbits list compressors\n  fedbits list compressors top_k\n  fedbits list feedbacks --device cuda");

@@ -9,6 +9,7 @@
 #include "clients/cuda/device_data.cuh"
 #include "clients/cuda/minibatches.hpp"
 #include "clients/cuda/network.hpp"
+#include "clients/cuda/optimizer_steps.hpp"
 #include "clients/cuda/regression.hpp"
 #include "clients/cuda/training.hpp"
 #include "clients/device_room.hpp"
@@ -148,8 +149,9 @@ template <class T>
 class Training final : public DeviceTraining<T> {
  public:
   Training(const Descent& descent, const NetworkForm& form, const Dataset<T>& data, const GradientOracle<T>& oracle,
-           MatrixProducts products, const ParameterKinds& kinds)
+           MatrixProducts products, const ParameterKinds& kinds, const LocalOptimizer<T>* optimizer)
       : descent_(descent),
+        optimizer_{optimizer, {}},
         form_(form),
         network_(form),
         examples_(form, data),
@@ -158,17 +160,18 @@ class Training final : public DeviceTraining<T> {
         piece_rows_(form.takes_whole_minibatches ? std::max<std::size_t>(most_rows(oracle), 1) : kMostRows),
         keeps_weights_(kinds.keeps_weights()) {
     const std::size_t rows = most_rows(oracle);
-    if (descent.moves && kinds.unshared.empty() && rows <= kMostRegressionRows && reads_in_place(examples_.rows()))
+    if (descent.moves && optimizer == nullptr && kinds.unshared.empty() && rows <= kMostRegressionRows && reads_in_place(examples_.rows()))
       regression_ = as_regression<T>(form, rows);
     place_entries(kinds);
+    if (optimizer != nullptr) optimizer_.layers = in_order_of_layers(oracle.model().layers(), layer_order());
   }
 
-  void run(const Exec& exec, ThreadPool& pool, const RoundView<T>& round, const ClientBlock<T>& block,
+  void run(const Exec& exec, ThreadPool& pool, const RoundView<T>& round, const ClientBlock<T>& block, const KeptStates<T>& kept,
            std::span<std::uint8_t> refused) override {
     const Minibatches batches = draw_minibatches(pool, oracle_, descent_, round.order.round, block.clients);
     if (form_.takes_whole_minibatches) check_entries(batches.largest());
     Workspace::Frame frame(*exec.workspace);
-    TrainingBlock there{&round, &block, &batches};
+    TrainingBlock there{&round, &block, &kept, &batches};
     std::vector<T> ordered(places_.rate.empty() ? 0 : round.P());
     if (!places_.rate.empty()) put_in_order_of_layers<T>(form_.running_averages, round.P(), block.start.row(0), ordered.data());
     there.w = upload(exec, std::span<const T>(places_.rate.empty() ? block.start.row(0) : ordered.data(), round.P()), frame);
@@ -187,7 +190,8 @@ class Training final : public DeviceTraining<T> {
   }
 
   [[nodiscard]] bool can_start_at(const RunSettings& run) const override {
-    const bool needs_own_start = keeps_weights_ && descent_.moves && descent_.proximal_mu > 0;  // mu (y - w) with each client's w
+    // mu (y - w) with each client's w, or a rule that may read w
+    const bool needs_own_start = keeps_weights_ && descent_.moves && (descent_.proximal_mu > 0 || optimizer_.rule != nullptr);
     return run.offset_slot.empty() && !needs_own_start;
   }
   [[nodiscard]] std::size_t size_bytes() const override { return examples_.size_bytes() + places_.rate.size() * sizeof(T); }
@@ -198,24 +202,39 @@ class Training final : public DeviceTraining<T> {
   }
 
  private:
+  // The optimizer that steps along gradients in memory, or null, and the model's tensors in the order of layers.
+  struct OptimizerUse {
+    const LocalOptimizer<T>* rule;
+    LayerTable layers;
+  };
   // The positions of parameters that are not plain weights of all clients. Each buffer is empty if there are none of its kind.
   struct Places {
     Buffer<T> rate;                    // [P] Layer::running_rate of each parameter, in the layers' order
     Buffer<std::uint32_t> place_of;    // [P] of PlacedEntries, if the model has running averages
+    Buffer<std::uint32_t> average_at;  // [S] of PlacedAverages
     Buffer<std::uint32_t> own_at;      // [U] of PlacedEntries
     Buffer<T> own_rate;                // [U]
     Buffer<std::uint8_t> is_unshared;  // [P]
   };
 
+  // Returns the position in the order of layers of the parameter at each place of vectors, [P].
+  [[nodiscard]] std::vector<std::uint32_t> layer_order() const {
+    std::vector<std::uint32_t> layers(form_.size), at(form_.size);
+    std::iota(layers.begin(), layers.end(), 0u);
+    put_weights_first<std::uint32_t>(form_.running_averages, form_.size, layers.data(), at.data());
+    return at;
+  }
   void place_entries(const ParameterKinds& kinds) {
     const std::size_t P = form_.size;
-    std::vector<std::uint32_t> layers(P), at(P), place_of(P);  // at: the layers' position of each place in a vector
-    std::iota(layers.begin(), layers.end(), 0u);
-    put_weights_first<std::uint32_t>(form_.running_averages, P, layers.data(), at.data());
+    const std::vector<std::uint32_t> at = layer_order();
+    std::vector<std::uint32_t> place_of(P), average_at;
     for (std::uint32_t place = 0; place < P; ++place) place_of[at[place]] = place;
     std::vector<T> rate(P), own_rate;
     for (const ParameterRange& average : form_.running_averages)
-      std::fill_n(rate.begin() + static_cast<std::ptrdiff_t>(average.begin), average.size(), static_cast<T>(average.running_rate));
+      for (std::size_t j = average.begin; j < average.end; ++j) {
+        rate[j] = static_cast<T>(average.running_rate);
+        average_at.push_back(static_cast<std::uint32_t>(j));
+      }
     std::vector<std::uint32_t> own_at;
     std::vector<std::uint8_t> is_unshared(P);
     kinds.for_each_own_range([&](const ParameterRange& range, std::size_t) {
@@ -228,6 +247,7 @@ class Training final : public DeviceTraining<T> {
     if (!form_.running_averages.empty()) {
       keep(places_.rate, std::span<const T>(rate));
       keep(places_.place_of, std::span<const std::uint32_t>(place_of));
+      keep(places_.average_at, std::span<const std::uint32_t>(average_at));
     }
     if (own_at.empty()) return;
     keep(places_.own_at, std::span<const std::uint32_t>(own_at));
@@ -237,6 +257,9 @@ class Training final : public DeviceTraining<T> {
   [[nodiscard]] PlacedEntries<T> entries() const {
     return {pointer_to(places_.own_at), pointer_to(places_.place_of), pointer_to(places_.own_rate), pointer_to(places_.is_unshared),
             places_.own_at.size()};
+  }
+  [[nodiscard]] PlacedAverages<T> averages() const {
+    return {pointer_to(places_.average_at), pointer_to(places_.place_of), pointer_to(places_.rate), places_.average_at.size()};
   }
   template <class U>
   [[nodiscard]] static const U* pointer_to(const Buffer<U>& buffer) {
@@ -254,6 +277,7 @@ class Training final : public DeviceTraining<T> {
   struct TrainingBlock {
     const RoundView<T>* round;
     const ClientBlock<T>* block;
+    const KeptStates<T>* kept;
     const Minibatches* batches;
     const T *w = nullptr, *gamma = nullptr, *per_work = nullptr;
     const std::uint32_t* place = nullptr;
@@ -263,9 +287,10 @@ class Training final : public DeviceTraining<T> {
   void train_wave(const Exec& exec, const TrainingBlock& there, std::size_t first, std::size_t clients) {
     const std::size_t P = there.round->P();
     Workspace::Frame frame(*exec.workspace);
-    const T* result = !descent_.moves ? gradients(exec, there, first, clients, frame)
-                      : regression_   ? descend_on_chip(exec, there, first, clients, frame)
-                                      : descend(exec, there, first, clients, frame);
+    const T* result = !descent_.moves              ? gradients(exec, there, first, clients, frame)
+                      : regression_                ? descend_on_chip(exec, there, first, clients, frame)
+                      : optimizer_.rule == nullptr ? descend(exec, there, first, clients, frame)
+                                                   : descend_by_optimizer(exec, there, first, clients, frame);
     const T* per_work = there.per_work == nullptr ? nullptr : there.per_work + first;
     const BatchView<T>& out = there.block->vectors[0];
     const std::size_t blocks = entry_blocks(clients, P);
@@ -277,13 +302,17 @@ class Training final : public DeviceTraining<T> {
     Launch(exec, "clear_refused", blocks)(clear_refused<T>, clients, P, out, there.place + first, there.refused);
   }
 
+  // Requires an optimizer that knows its work, as the local update's traits say.
+  [[nodiscard]] double work_of_steps(std::uint32_t steps, double gamma) const {
+    return optimizer_.rule == nullptr ? work_of(descent_, steps, gamma) : optimizer_.rule->work(steps).value();
+  }
   // Sets block.work and returns 1 / work of every client on the GPU, or null if vectors are not normalised.
   const T* normalise(const Exec& exec, const RoundView<T>& round, const ClientBlock<T>& block, const Minibatches& batches,
                      Workspace::Frame& frame) const {
     std::vector<T> per_work;
     for (std::uint32_t k = 0; k < block.K; ++k) {
       double& work = block.work[batches.place[k]];
-      work = round.run.normalises() && descent_.moves ? work_of(descent_, batches.count[k], round.order.step_size) : 1;
+      work = round.run.normalises() && descent_.moves ? work_of_steps(batches.count[k], round.order.step_size) : 1;
       per_work.push_back(static_cast<T>(1 / work));
     }
     return round.run.normalises() ? upload(exec, std::span<const T>(per_work), frame) : nullptr;
@@ -302,12 +331,16 @@ class Training final : public DeviceTraining<T> {
     const std::size_t rows = batches.largest(), way = wave_choice_.way();
     const bool has_g = !steps_in_passing() || rows > piece_rows_;
     const std::size_t fits = way == 0 ? kMostWaveBytes / bytes_per_client(rows)
-                                      : (cache_bytes_ << (way - 1)) / bytes_per_client(rows, 1 + (has_g ? 1 : 0) + (has_v() ? 1 : 0));
+                                      : (cache_bytes_ << (way - 1)) / bytes_per_client(rows, 1 + (has_g ? 1 : 0) + num_states());
     return std::clamp<std::size_t>(fits, 1, batches.K);
   }
   [[nodiscard]] bool has_v() const { return descent_.momentum > 0; }
-  // Returns the bytes of activations and of `vectors` vectors (y, g and v) for minibatches of up to `rows` rows.
-  [[nodiscard]] std::size_t bytes_per_client(std::size_t rows, std::size_t vectors = 3) const {
+  [[nodiscard]] std::size_t num_states() const { return optimizer_.rule == nullptr ? (has_v() ? 1 : 0) : optimizer_.rule->num_states(); }
+  [[nodiscard]] std::size_t bytes_per_client(std::size_t rows) const {
+    return bytes_per_client(rows, optimizer_.rule == nullptr ? 3 : 2 + num_states());
+  }
+  // Returns the bytes of activations and of `vectors` vectors (y, g and the optimizer's) for minibatches of up to `rows` rows.
+  [[nodiscard]] std::size_t bytes_per_client(std::size_t rows, std::size_t vectors) const {
     const std::size_t P = oracle_.model().layers().size();
     if (regression_) return 2 * P * sizeof(T) + 1;
     return (std::min(rows, piece_rows_) * examples_.per_row() * network_.entries_per_example() + vectors * P) * sizeof(T) + 1;
@@ -379,6 +412,24 @@ class Training final : public DeviceTraining<T> {
     if (const BatchView<T>& own = there.block->own; own.P > 0)
       Launch(exec, "read_own", entry_blocks(clients, own.P))(read_own<T>, clients, P, entries(), BatchView<const T>(own),
                                                              there.place + first, weights_alone, y);
+  }
+
+  // Returns y after all steps of the optimizer, from w: [clients,P]. An optimizer's own launches are not recorded: it may compute on the
+  // host from the number of the step.
+  const T* descend_by_optimizer(const Exec& exec, const TrainingBlock& there, std::size_t first, std::size_t clients,
+                                Workspace::Frame& frame) {
+    const std::size_t P = there.round->P();
+    T *y = frame.take<T>(clients * P), *g = frame.take<T>(clients * P);
+    const std::vector<PlannedStep> steps = plan(exec, there, first, clients, frame);
+    begin_at(exec, there, first, clients, false, y);
+    OptimizerSteps<T> optimizer(exec, {*optimizer_.rule, descent_, optimizer_.layers, averages()}, *there.kept, clients, there.w,
+                                there.place + first, frame);
+    for (const PlannedStep& step : steps) {
+      gradient(exec, step, LayerWeights<T>{y, P}, g);
+      optimizer.step(exec, step.clients, there.round->order.step_size, g, y);
+    }
+    optimizer.close(exec);
+    return y;
   }
 
   // Returns y after all steps, from w: [clients,P].
@@ -461,7 +512,7 @@ class Training final : public DeviceTraining<T> {
   // Returns whether layers may take the step where they compute the gradient, because nothing else contributes to it.
   [[nodiscard]] bool steps_in_passing() const {
     const Regulariser& regulariser = oracle_.model().regulariser();
-    return rate() == nullptr && regulariser.l2 == 0 && regulariser.nonconvex == 0;
+    return optimizer_.rule == nullptr && rate() == nullptr && regulariser.l2 == 0 && regulariser.nonconvex == 0;
   }
   [[nodiscard]] bool steps_in_passing(const PlannedStep& step) const { return steps_in_passing() && step.pieces.size() == 1; }
 
@@ -487,6 +538,7 @@ class Training final : public DeviceTraining<T> {
   [[nodiscard]] const T* rate() const { return places_.rate.empty() ? nullptr : places_.rate.data(); }
 
   Descent descent_;
+  OptimizerUse optimizer_;
   NetworkForm form_;
   DeviceNetwork<T> network_;
   DeviceExamples<T> examples_;
@@ -507,12 +559,15 @@ class Training final : public DeviceTraining<T> {
 
 template <class T>
 std::unique_ptr<DeviceTraining<T>> make_training(const Descent& descent, const NetworkForm& form, const Dataset<T>& data,
-                                                 const GradientOracle<T>& oracle, MatrixProducts products, const ParameterKinds& kinds) {
-  return std::make_unique<Training<T>>(descent, form, data, oracle, products, kinds);
+                                                 const GradientOracle<T>& oracle, MatrixProducts products, const ParameterKinds& kinds,
+                                                 const LocalOptimizer<T>* optimizer) {
+  return std::make_unique<Training<T>>(descent, form, data, oracle, products, kinds, optimizer);
 }
 template std::unique_ptr<DeviceTraining<float>> make_training(const Descent&, const NetworkForm&, const Dataset<float>&,
-                                                              const GradientOracle<float>&, MatrixProducts, const ParameterKinds&);
+                                                              const GradientOracle<float>&, MatrixProducts, const ParameterKinds&,
+                                                              const LocalOptimizer<float>*);
 template std::unique_ptr<DeviceTraining<double>> make_training(const Descent&, const NetworkForm&, const Dataset<double>&,
-                                                               const GradientOracle<double>&, MatrixProducts, const ParameterKinds&);
+                                                               const GradientOracle<double>&, MatrixProducts, const ParameterKinds&,
+                                                               const LocalOptimizer<double>*);
 
 }  // namespace fl::cuda

@@ -5,16 +5,18 @@
 
 #include "clients/descent.hpp"
 #include "clients/device_training.hpp"
+#include "clients/local_optimizer.hpp"
 #include "clients/network_form.hpp"
 #include "fl_core/data/dataset.hpp"
 
 namespace fl::cuda {
 
-// Requires data that satisfy can_lie_on_device (clients/cuda/device_data.cuh).
+// Requires data that satisfy can_lie_on_device (clients/cuda/device_data.cuh). The optimizer is the CUDA half of the one that the descent
+// names, or null.
 template <class T>
 [[nodiscard]] std::unique_ptr<DeviceTraining<T>> make_training(const Descent& descent, const NetworkForm& form, const Dataset<T>& data,
                                                                const GradientOracle<T>& oracle, MatrixProducts products,
-                                                               const ParameterKinds& kinds);
+                                                               const ParameterKinds& kinds, const LocalOptimizer<T>* optimizer);
 template <class T>
 [[nodiscard]] bool can_lie_on_device(const Dataset<T>& data);
 

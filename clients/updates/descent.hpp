@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -9,6 +10,7 @@
 
 #include "clients/local_update.hpp"
 #include "clients/local_work.hpp"
+#include "clients/optimizer_state.hpp"
 #include "fl_core/config/rule_field.hpp"
 
 namespace fl {
@@ -36,19 +38,24 @@ class StepwiseUpdate : public LocalUpdate<T> {
 
   [[nodiscard]] StepSettings step_settings() const final { return {options_, options_.learning_rate, options_.schedule, &options_.work}; }
   [[nodiscard]] std::vector<Unit> units() const override { return {Unit::update}; }
+  [[nodiscard]] std::vector<SlotSpec> slots() const override {
+    return this->optimizer() == nullptr ? std::vector<SlotSpec>{} : optimizer_slots(*this->optimizer());
+  }
 
  protected:
   // Takes the steps y <- y - gamma d of the block's client k, from y = w, its start. direction(g, y) turns the stochastic gradient g [P]
-  // (weight decay included) into d in place; methods that need the number of steps H use direction(g, y, H). Returns H. y and g [P] are
-  // scratch memory.
+  // (weight decay included) into d in place; methods that need the number of steps H use direction(g, y, H). With a rule the steps are its
+  // own, along d. Returns H. y and g [P] are scratch memory.
   template <class Direction>
   std::uint32_t descend(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block,
-                        std::uint32_t k, T* y, T* g, const Direction& direction) const {
+                        std::uint32_t k, T* y, T* g, const Direction& direction, const LocalOptimizer<T>* rule = nullptr) const {
     const std::uint32_t client = block.clients[k];
     const std::size_t P = round.P();
     const T gamma = static_cast<T>(round.order.step_size), decay = static_cast<T>(options_.weight_decay);
     Workspace::Frame frame(*exec.workspace);
     LocalSteps<T> steps(frame, oracle, client, round.order.round, options_.work);
+    std::optional<ClientOptimizer<T>> optimizer;
+    if (rule != nullptr) optimizer.emplace(*rule, oracle, round, block, k, frame);
     std::copy_n(block.start.row(k), P, y);
     if (block.own.P > 0) round.run.kinds.scatter_own(block.own.row(k), y);
     for (std::uint32_t step = 0; step < steps.count(); ++step) {
@@ -60,6 +67,11 @@ class StepwiseUpdate : public LocalUpdate<T> {
         direction(g, y, steps.count());
       else
         direction(g, y);
+      if (optimizer) {
+        clear_ranges<T>(oracle.running_averages(), g);
+        optimizer->step(exec, round.order.step_size, block.start.row(k), g, y);
+        continue;
+      }
       for_each_run_outside(oracle.running_averages(), 0, P, [&](std::size_t begin, std::size_t end) {
         for (std::size_t j = begin; j < end; ++j) y[j] -= gamma * g[j];
       });

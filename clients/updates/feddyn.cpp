@@ -1,6 +1,7 @@
 // FedDyn's local steps: SGD on f_i(y) - <h_i, y> + alpha/2 |y - w|^2, a dynamic regulariser whose minimisers agree with those of f.
 //
 //   y <- y - gamma (grad f_i(y; sample) - h_i + alpha (y - w));   the client sends w - y, and h_i <- h_i + alpha (w - y) as decoded
+// Its theory takes any method that minimises this loss, and so any local optimizer.
 // Source: D. A. E. Acar, Y. Zhao, R. Matas Navarro, M. Mattina, P. N. Whatmough, V. Saligrama, "Federated learning based on dynamic
 // regularization", ICLR 2021, Algorithm 1.
 #include "clients/updates/descent.hpp"
@@ -22,6 +23,7 @@ class FedDynUpdate final : public StepwiseUpdate<T, FedDynOptions> {
   using StepwiseUpdate<T, FedDynOptions>::StepwiseUpdate;
 
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"feddyn"}; }
+  [[nodiscard]] LocalTraits traits() const override { return {.takes_optimizer = true}; }
 
   [[nodiscard]] std::string host_walks() const override { return "adds every client's earlier moves to its steps"; }
   void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
@@ -33,9 +35,12 @@ class FedDynUpdate final : public StepwiseUpdate<T, FedDynOptions> {
     for (std::uint32_t k = 0; k < block.K; ++k) {
       const T* w = block.start.row(k);
       const T* s_i = moved.row(k);  // h_i = alpha s_i
-      this->descend(exec, round, oracle, block, k, y, g, [&](T* gradient, const T* at) {
-        for (std::size_t j = 0; j < P; ++j) gradient[j] += alpha * (at[j] - w[j] - s_i[j]);
-      });
+      this->descend(
+          exec, round, oracle, block, k, y, g,
+          [&](T* gradient, const T* at) {
+            for (std::size_t j = 0; j < P; ++j) gradient[j] += alpha * (at[j] - w[j] - s_i[j]);
+          },
+          this->optimizer());
       T* update = block.vectors[0].row(k);
       for (std::size_t j = 0; j < P; ++j) update[j] = w[j] - y[j];
     }

@@ -1,10 +1,11 @@
 // Local SGD: H steps y <- y - gamma grad f_i(y; sample) from the model received; the client sends w - y (FedAvg's update).
 //
 // Normalised (FedNova), the client sends (w - y) / |a|_1, where a are the weights with which its gradients enter w - y: per step of work.
-// One full-batch step gives w - y = gamma grad f_i(w): gradient descent. proximal_mu > 0 adds mu (y - w) to each gradient (FedProx).
-// Sources: H. B. McMahan et al., "Communication-efficient learning of deep networks from decentralized data", AISTATS 2017;
-// T. Li et al., "Federated optimization in heterogeneous networks", MLSys 2020; J. Wang, Q. Liu, H. Liang, G. Joshi, H. V. Poor,
-// "Tackling the objective inconsistency problem in heterogeneous federated optimization", NeurIPS 2020 (FedNova).
+// With a local optimizer ([local_optimizer]) the steps are its own, along the gradient with weight decay and mu (y - w). One full-batch
+// step gives w - y = gamma grad f_i(w): gradient descent. proximal_mu > 0 adds mu (y - w) to each gradient (FedProx). Sources: H. B.
+// McMahan et al., "Communication-efficient learning of deep networks from decentralized data", AISTATS 2017; T. Li et al., "Federated
+// optimization in heterogeneous networks", MLSys 2020; J. Wang, Q. Liu, H. Liang, G. Joshi, H. V. Poor, "Tackling the objective
+// inconsistency problem in heterogeneous federated optimization", NeurIPS 2020 (FedNova).
 #include "clients/updates/descent.hpp"
 #include "fl_core/config/registry.hpp"
 
@@ -24,24 +25,34 @@ class SgdUpdate final : public StepwiseUpdate<T, SgdOptions> {
  public:
   using StepwiseUpdate<T, SgdOptions>::StepwiseUpdate;
 
-  [[nodiscard]] LocalTraits traits() const override { return {.computes_anywhere = true, .can_normalise = true}; }
+  [[nodiscard]] LocalTraits traits() const override {
+    return {.computes_anywhere = true, .can_normalise = work(1, 1).has_value(), .takes_optimizer = true};
+  }
   [[nodiscard]] std::optional<Descent> descent() const override {
     const SgdOptions& o = this->options_;
-    return Descent{.moves = true, .work = o.work, .weight_decay = o.weight_decay, .momentum = o.momentum, .proximal_mu = o.proximal_mu};
+    return Descent{.moves = true,
+                   .work = o.work,
+                   .weight_decay = o.weight_decay,
+                   .momentum = momentum(),
+                   .proximal_mu = o.proximal_mu,
+                   .by_optimizer = rule() != nullptr};
   }
 
   void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const std::size_t P = round.P();
     Workspace::Frame frame(*exec.workspace);
-    T *y = frame.take<T>(P), *g = frame.take<T>(P), *v = this->options_.momentum > 0 ? frame.take<T>(P) : nullptr;
+    T *y = frame.take<T>(P), *g = frame.take<T>(P), *v = momentum() > 0 ? frame.take<T>(P) : nullptr;
     for (std::uint32_t k = 0; k < block.K; ++k) {
       const T* w = block.start.row(k);
       if (v != nullptr) std::fill_n(v, P, T(0));
-      const std::uint32_t steps = this->descend(exec, round, oracle, block, k, y, g, [&](T* gradient, const T* at) {
-        pull_back(w, at, gradient, P);
-        if (v != nullptr) gather_momentum(gradient, v, P);
-      });
-      block.work[k] = round.run.normalises() ? work_of(*descent(), steps, round.order.step_size) : 1;
+      const std::uint32_t steps = this->descend(
+          exec, round, oracle, block, k, y, g,
+          [&](T* gradient, const T* at) {
+            pull_back(w, at, gradient, P);
+            if (v != nullptr) gather_momentum(gradient, v, P);
+          },
+          rule());
+      block.work[k] = round.run.normalises() ? work(steps, round.order.step_size).value() : 1;
       const T per_work = static_cast<T>(1 / block.work[k]);
       T* update = block.vectors[0].row(k);
       for (std::size_t j = 0; j < P; ++j) update[j] = round.run.normalises() ? per_work * (w[j] - y[j]) : w[j] - y[j];
@@ -49,6 +60,20 @@ class SgdUpdate final : public StepwiseUpdate<T, SgdOptions> {
   }
 
  private:
+  // Returns the optimizer that takes the steps. Those of plain momentum are taken here.
+  [[nodiscard]] const LocalOptimizer<T>* rule() const {
+    const LocalOptimizer<T>* optimizer = this->optimizer();
+    return optimizer == nullptr || optimizer->plain_momentum() ? nullptr : optimizer;
+  }
+  [[nodiscard]] double momentum() const {
+    if (rule() != nullptr) return 0;
+    return this->optimizer() == nullptr ? this->options_.momentum : *this->optimizer()->plain_momentum();
+  }
+  // Returns |a|_1. An optimizer knows it for gradients alone, without mu (y - w).
+  [[nodiscard]] std::optional<double> work(std::uint32_t steps, double gamma) const {
+    if (rule() == nullptr) return work_of(*descent(), steps, gamma);
+    return this->options_.proximal_mu > 0 ? std::nullopt : rule()->work(steps);
+  }
   // g += mu (y - w)
   void pull_back(const T* w, const T* y, T* g, std::size_t P) const {
     const T mu = static_cast<T>(this->options_.proximal_mu);
@@ -57,7 +82,7 @@ class SgdUpdate final : public StepwiseUpdate<T, SgdOptions> {
   }
   // v = beta v + g, g = v
   void gather_momentum(T* g, T* v, std::size_t P) const {
-    const T beta = static_cast<T>(this->options_.momentum);
+    const T beta = static_cast<T>(momentum());
     for (std::size_t j = 0; j < P; ++j) g[j] = v[j] = beta * v[j] + g[j];
   }
 };

@@ -128,11 +128,17 @@ std::string meant_value(const std::string& word, const std::vector<std::string>&
 }
 
 std::string table_of_role(const std::string& role) {
-  static constexpr std::pair<const char*, const char*> kTables[] = {
-      {"compressor", "compressor.up"},   {"feedback", "feedback.up"},    {"model", "model"},
-      {"partitioner", "partition"},      {"local_update", "local"},      {"participation", "participation"},
-      {"aggregation", "aggregation"},    {"server_optimizer", "server"}, {"data", "data"},
-      {"postprocessor", "postprocessor"}};
+  static constexpr std::pair<const char*, const char*> kTables[] = {{"compressor", "compressor.up"},
+                                                                    {"feedback", "feedback.up"},
+                                                                    {"model", "model"},
+                                                                    {"partitioner", "partition"},
+                                                                    {"local_update", "local"},
+                                                                    {"local_optimizer", "local_optimizer"},
+                                                                    {"participation", "participation"},
+                                                                    {"aggregation", "aggregation"},
+                                                                    {"server_optimizer", "server"},
+                                                                    {"data", "data"},
+                                                                    {"postprocessor", "postprocessor"}};
   for (const auto& [one, table] : kTables)
     if (role == one) return table;
   return "";

@@ -253,7 +253,7 @@ std::string RemoteCohort<T>::read_update(const Frame& frame, ClientMessage<T>& m
   return is_work ? "" : "its work is out of range";
 }
 
-// Returns the work of a client that takes all its local steps: each of them adds at most 1 / (1 - momentum).
+// Returns the work of a client that takes all its local steps: each of them adds at most 1 / (1 - momentum), and an optimizer says it.
 template <class T>
 double RemoteCohort<T>::most_work(std::uint32_t client) const {
   const LocalWork* work = request_.method.local->step_settings().work;
@@ -263,6 +263,9 @@ double RemoteCohort<T>::most_work(std::uint32_t client) const {
   if (work != nullptr) steps = static_cast<double>(work->epochs > 0 ? work->epochs : work->steps);
   if (work != nullptr && work->epochs > 0) steps *= static_cast<double>(request_.problem.num_rows_of(client));
   constexpr double kRounding = 1e-9;
+  const LocalOptimizer<T>* optimizer = request_.method.local->optimizer();
+  if (descent && descent->by_optimizer)
+    return optimizer->work(static_cast<std::uint32_t>(std::min(steps, double{kMostLocalSteps}))).value_or(0) * (1 + kRounding);
   return steps / (1 - momentum) * (1 + kRounding);
 }
 

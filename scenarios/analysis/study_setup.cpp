@@ -426,6 +426,8 @@ StudySetup setup_of(const Study& study) {
   add("model", model_words(settings));
   add("objective", objective_words(settings));
   add("local work", local_words(settings));
+  if (words_of(settings, "local_optimizer.kind") != "")
+    add("local optimizer", PartWords(settings, "local_optimizer", "local_optimizer").of_all());
   add("error feedback", PartWords(settings, "feedback.up", "feedback").of_all());
   add("downlink", compressor_words(settings, "compressor.down").of_all());
   if (words_of(settings, "postprocessor.kind") != "") add("postprocessor", PartWords(settings, "postprocessor", "postprocessor").of_all());

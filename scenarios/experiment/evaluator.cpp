@@ -188,7 +188,7 @@ void Evaluator<T>::compute_whole_gradients(std::span<const T> x, std::uint32_t f
   const RoundOrder order;
   ClientBlock<T> block{0, count, clients, {{gradients, nullptr, count, P, P}}, {}, work};
   block.start = shared_view(x.data(), count, P);
-  on_device_->gradient->run(on_device_->exec, pool_, {run, order, x}, block, refused);
+  on_device_->gradient->run(on_device_->exec, pool_, {run, order, x}, block, {}, refused);
   const std::vector<T> nans(P, std::numeric_limits<T>::quiet_NaN());
   for (std::uint32_t k = 0; k < count; ++k)
     if (refused[k] != 0) copy_bytes(gradients + k * P, Device::cuda, nans.data(), Device::cpu, P * sizeof(T), on_device_->exec.stream);

@@ -58,6 +58,9 @@ std::vector<std::string> why_clients_train_on_cpu(const Scenario& scenario, cons
     reasons.push_back("local.kind = \"" + scenario.local.kind + "\" has no half for a GPU (`fedbits list local-updates --device cuda`)");
   if (!scenario.model.keep.empty() && local.descent() && local.descent()->proximal_mu > 0)
     reasons.emplace_back("local.proximal_mu: pulls each client's tensors of model.keep back to values of its own");
+  const std::string& optimizer = scenario.local_optimizer.kind;
+  if (local.descent() && local.descent()->by_optimizer && !has_cuda_half("local_optimizer", optimizer, kPrecisionOf<T>))
+    reasons.push_back("local_optimizer.kind = \"" + optimizer + "\" has no half for a GPU (`fedbits list local-optimizers`)");
   if (!model.as_form()) reasons.push_back("model.kind = \"" + scenario.model.part.kind + "\" has no half for a GPU");
   if (model.training_data() != nullptr && device_data_bytes(*model.training_data()) == 0)
     reasons.emplace_back("[data]: the rows have no form for a GPU");

@@ -1,6 +1,7 @@
 #include "scenarios/experiment/part_checks.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/round/kept_parameters.hpp"
@@ -80,6 +81,40 @@ void check_local_update(const CheckedParts<T>& parts, Problems& problems) {
   if (!needed.empty() && std::find(needed.begin(), needed.end(), parts.scenario.feedback_up.kind) == needed.end())
     problems.push_back({"feedback.up.kind", "local kind '" + parts.scenario.local.kind + "' needs feedback " + any_of(needed) + ", is \"" +
                                                 parts.scenario.feedback_up.kind + "\""});
+}
+
+// Returns the momentum that a part's options give, or nothing if they give none.
+std::optional<double> momentum_of(const Part& part) {
+  Options options = part.options;
+  if (options.empty()) return std::nullopt;
+  Schema schema = options.schema();
+  const Field* momentum = schema.find("momentum");
+  const Value value = momentum == nullptr ? Value{} : momentum->value();
+  const double* beta = std::get_if<double>(&value.data);
+  return beta == nullptr ? std::nullopt : std::optional(*beta);
+}
+
+// Adds problems for a local optimizer that the local update does not heed, or that says the same as a key of the local update.
+template <class T>
+void check_local_optimizer(const CheckedParts<T>& parts, Problems& problems) {
+  const Part &optimizer = parts.scenario.local_optimizer, &local = parts.scenario.local;
+  const bool is_sgd = optimizer.kind == "sgd";
+  if (!parts.method.local->traits().takes_optimizer) {
+    if (parts.method.local->optimizer() == nullptr) return;
+    const bool has_steps = parts.method.local->step_settings().work != nullptr;
+    problems.push_back({"local_optimizer.kind",
+                        "'" + optimizer.kind + "'" + (is_sgd ? " with options" : "") + " does not suit local kind '" + local.kind + "', " +
+                            (has_steps ? "whose theory takes the steps y <- y - gamma d: what it sends and keeps is computed from them"
+                                       : "which takes no local steps") +
+                            "; drop [local_optimizer], or use local.kind = \"sgd\""});
+    return;
+  }
+  if (local.kind != "sgd" || momentum_of(local).value_or(0) == 0) return;
+  if (!is_sgd)
+    problems.push_back(
+        {"local.momentum", "is for plain steps, and local_optimizer.kind is \"" + optimizer.kind + "\": remove local.momentum"});
+  else if (momentum_of(optimizer))
+    problems.push_back({"local.momentum", "local_optimizer.momentum gives the momentum too: remove local.momentum"});
 }
 
 // Returns the combination that a feedback is checked against. Adds problems for operators that error feedback cannot be used with.
@@ -170,9 +205,13 @@ void check_server(const CheckedParts<T>& parts, const ExchangeChannel<T>& down, 
   if (parts.scenario.participation.absent != AbsentState::keep && parts.method.plan.error_slot.empty())
     problems.push_back({"participation.absent", "feedback '" + parts.scenario.feedback_up.kind +
                                                     "' has no error memory that could change while a client is absent; use \"keep\""});
-  if (parts.scenario.server.average == Average::normalised && !parts.method.local->traits().can_normalise)
-    problems.push_back(
-        {"server.average", "\"normalised\" needs local steps: local kind \"sgd\", is \"" + parts.scenario.local.kind + "\""});
+  if (parts.scenario.server.average == Average::normalised && !parts.method.local->traits().can_normalise) {
+    const std::string needs = parts.method.local->optimizer() != nullptr && parts.scenario.local.kind == "sgd"
+                                  ? "updates that are sums of gradients with known weights, and those of local_optimizer.kind = \"" +
+                                        parts.scenario.local_optimizer.kind + "\" with these options are not: use another average"
+                                  : "local steps: local kind \"sgd\", is \"" + parts.scenario.local.kind + "\"";
+    problems.push_back({"server.average", "\"normalised\" needs " + needs});
+  }
   check_aggregation(parts, problems);
   if (parts.scenario.server.statistics && running_averages_of(parts.problem.layers()).empty())
     problems.push_back({"server.statistics", "the model has no running statistics, which batch_norm layers have; drop the key"});
@@ -211,6 +250,7 @@ void check_parts(const CheckedParts<T>& parts) {
   Problems problems;
   check_measures(parts, problems);
   check_local_update(parts, problems);
+  check_local_optimizer(parts, problems);
   const ExchangeChannel<T> down = about_key("compressor.down.kind", [&] {
     return make_channel<T>(parts.scenario, parts.problem.layers(), "down", parts.scenario.down, 0, 1, Device::cpu);
   });

@@ -27,6 +27,7 @@ template <class T>
 RunMethod<T> make_method(const Scenario& scenario, const LayerTable& layers, std::size_t num_clients, Device device) {
   RunMethod<T> method;
   about_key("local.kind", [&] { method.local = make_named<LocalUpdate<T>>("local_update", scenario.local, kPrecisionOf<T>); });
+  about_key("local_optimizer.kind", [&] { method.local->step_by(make_optimizer<T>(scenario, layers, device)); });
   about_key("feedback.up.kind", [&] { method.feedback = make_named<Feedback<T>>("feedback", scenario.feedback_up, kPrecisionOf<T>); });
   method.plan = method.feedback->plan();
   const std::vector<std::string> vectors = method.local->vectors();
@@ -43,6 +44,21 @@ RunMethod<T> make_method(const Scenario& scenario, const LayerTable& layers, std
   about_key("postprocessor.kind", [&] { method.postprocessor = make_postprocessor<T>(scenario.postprocessor, device); });
   method.unit = scenario.compressor_up("").unit.value_or(method.local->units().front());
   return method;
+}
+
+template <class T>
+OptimizerHalves<T> make_optimizer(const Scenario& scenario, const LayerTable& layers, Device device) {
+  const Part& given = scenario.local_optimizer;
+  const Part part = given.options.empty() ? default_part("local_optimizer", given.kind) : given;
+  const auto make = [&part](Device on) {
+    return make_part<LocalOptimizer<T>>("local_optimizer", part.kind, part.options, on, kPrecisionOf<T>);
+  };
+  OptimizerHalves<T> halves{make(Device::cpu), nullptr};
+  if (part.kind == "sgd" && halves.cpu->plain_momentum() == 0.0) return {};
+  halves.cpu->check(layers);
+  if (device != Device::cpu && Registry::instance().contains("local_optimizer", part.kind, device, kPrecisionOf<T>))
+    halves.cuda = make(device);
+  return halves;
 }
 
 template <class T>
@@ -143,6 +159,7 @@ void declare_slots(const RunMethod<T>& method, const RunSettings& run, const Slo
 
 #define FL_INSTANTIATE(T)                                                                                                                 \
   template RunMethod<T> make_method<T>(const Scenario&, const LayerTable&, std::size_t, Device);                                          \
+  template OptimizerHalves<T> make_optimizer<T>(const Scenario&, const LayerTable&, Device);                                              \
   template ExchangeChannel<T> make_channel<T>(const Scenario&, const LayerTable&, const std::string&, const CompressorSpec&, std::size_t, \
                                               std::size_t, Device);                                                                       \
   template RunSettings run_settings<T>(const Scenario&, const RunMethod<T>&, const FederatedProblem<T>&);                                 \

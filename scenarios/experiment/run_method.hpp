@@ -54,6 +54,11 @@ template <class T>
 [[nodiscard]] ExchangeChannel<T> make_channel(const Scenario& scenario, const LayerTable& layers, const std::string& name,
                                               const CompressorSpec& spec, std::size_t index, std::size_t num_senders, Device device);
 
+// Returns the scenario's rule of local steps, none for plain steps, with its CUDA half if `device` is a GPU and the rule has one. Throws
+// ConfigError if it does not suit the layers.
+template <class T>
+[[nodiscard]] OptimizerHalves<T> make_optimizer(const Scenario& scenario, const LayerTable& layers, Device device);
+
 // Returns the part that a scenario names for a role.
 template <class Interface>
 [[nodiscard]] std::unique_ptr<Interface> make_named(const std::string& role, const Part& part, Precision precision) {

@@ -12,8 +12,8 @@ bool sends_one_gradient(const LocalUpdate<T>& local) {
   const std::optional<Descent> descent = local.descent();
   if (!descent) return local.traits().needs_optimum;
   if (!descent->moves) return true;
-  return descent->work.epochs == 0 && descent->work.steps == 1 && descent->momentum == 0 && descent->proximal_mu == 0 &&
-         descent->weight_decay == 0;
+  return !descent->by_optimizer && descent->work.epochs == 0 && descent->work.steps == 1 && descent->momentum == 0 &&
+         descent->proximal_mu == 0 && descent->weight_decay == 0;
 }
 
 }  // namespace
@@ -31,6 +31,7 @@ TheoryFacts theory_facts(const TheoryParts<T>& parts, FederatedProblem<T>& probl
   facts.clients_are_convex = problem.model().is_convex();
   for (const ExchangeChannel<T>& channel : parts.exchange.channels) facts.contracts.push_back(channel.compressor->contract(channel.scope));
   facts.local_update = parts.scenario.local.kind;
+  if (parts.local.optimizer() != nullptr) facts.local_update += "\" with local_optimizer.kind = \"" + parts.scenario.local_optimizer.kind;
   facts.sends_one_gradient = sends_one_gradient(parts.local);
   if (const std::optional<Descent> descent = parts.local.descent(); descent && descent->moves)
     facts.local_steps = descent->work.epochs > 0 ? 0 : descent->work.steps;

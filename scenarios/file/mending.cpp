@@ -69,6 +69,8 @@ bool mend_key(Scenario& s, const std::string& key) {
     s.model.nonconvex = 0.0;
   } else if (key == "local.learning_rate") {
     return reset_learning_rate(s.local);
+  } else if (is_within(key, "local_optimizer") && key != "local_optimizer.kind") {
+    s.local_optimizer = default_part("local_optimizer", "sgd");
   } else if (is_within(key, "local") && key != "local.kind") {
     return reset_option(s.local, key.substr(std::string("local.").size()));
   } else {
@@ -83,8 +85,9 @@ struct StandIn {
   std::vector<std::string> keys;
 };
 
-const std::vector<std::string> kMethodKeys = {"feedback",    "postprocessor.kind", "aggregation.kind",     "server.average",
-                                              "server.kind", "local.kind",         "participation.absent", "compressor.up.unit"};
+const std::vector<std::string> kMethodKeys = {"feedback",          "postprocessor.kind", "aggregation.kind",     "server.average",
+                                              "server.kind",       "local.kind",         "local_optimizer.kind", "participation.absent",
+                                              "compressor.up.unit"};
 
 // Methods that go together, in the place of methods that do not.
 StandIn with_plain_method(Scenario s) {
@@ -99,6 +102,7 @@ StandIn with_plain_method(Scenario s) {
   s.aggregation = default_part("aggregation", "mean");
   s.participation.absent = AbsentState::keep;
   s.local = default_part("local_update", "sgd");
+  s.local_optimizer = default_part("local_optimizer", "sgd");
   return {std::move(s), {"start", "evaluate", "stop", "partition", "participation.path"}};
 }
 

@@ -266,7 +266,7 @@ std::string example_of_part(const std::string& role, const std::string& name) {
 }
 
 bool tells_of_gpu(const std::string& role) {
-  return role == "compressor" || role == "feedback" || role == "local_update" || role == "layer";
+  return role == "compressor" || role == "feedback" || role == "local_update" || role == "local_optimizer" || role == "layer";
 }
 
 std::string on_gpu(const std::string& role, const std::string& name) {
@@ -282,14 +282,16 @@ std::string on_gpu(const std::string& role, const std::string& name) {
     if (update->descent()) return told(does);
     return does.empty() ? "trains on the CPU, and every vector is copied to the GPU" : "trains on the CPU: the host " + does;
   }
-  if (role != "compressor" && role != "layer") return "";
+  if (role != "compressor" && role != "local_optimizer" && role != "layer") return "";
   const auto has_cuda_half = [&role](const std::string& part) {
     const Registry& registry = Registry::instance();
     return registry.contains(role, part, Device::cuda, Precision::float32) ||
            registry.contains(role, part, Device::cuda, Precision::float64);
   };
-  if (!has_cuda_half(role == "layer" ? "dense" : "identity")) return "not known: this build has no CUDA";
+  if (!has_cuda_half(role == "layer" ? "dense" : role == "local_optimizer" ? "adamw" : "identity"))
+    return "not known: this build has no CUDA";
   if (role == "layer") return has_cuda_half(name) ? stays : "has no CUDA half: networks with it run with --device cpu alone";
+  if (role == "local_optimizer") return has_cuda_half(name) ? stays : "has no CUDA half: clients train on the CPU";
   return told(has_cuda_half(name) ? "" : "runs the operator, which has no CUDA half");
 }
 

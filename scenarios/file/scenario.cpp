@@ -50,14 +50,16 @@ std::string text_of(Section& section) {
   drop_idle_keys(section);
   if (section.is_idle) std::erase_if(section.keys.fields(), section.is_idle);
   std::string lines;
-  const bool is_silent = section.part != nullptr && section.part->kind == section.unwritten_kind;
+  std::string own_lines;
+  if (section.part != nullptr) {
+    Schema own = section.part->options.schema();
+    write_keys(own_lines, own);
+  }
+  const bool is_silent = section.part != nullptr && section.part->kind == section.unwritten_kind && own_lines.empty();
   if (section.part != nullptr && !section.part->kind.empty() && !is_silent)
     lines += "kind = " + to_string(Value{section.part->kind}) + "\n";
   write_keys(lines, section.keys);
-  if (section.part != nullptr) {
-    Schema own = section.part->options.schema();
-    write_keys(lines, own);
-  }
+  lines += own_lines;
   return lines.empty() || section.path.empty() ? lines : "\n[" + section.path + "]\n" + lines;
 }
 

@@ -167,9 +167,10 @@ struct Scenario {
   ParticipationSpec participation;
   std::map<std::string, CompressorSpec> up{{"", {}}};  // by channel; "" is every channel without an entry of its own
   DownSpec down;
-  Part feedback_up{"none", {}};    // role "feedback"
-  Part postprocessor{"none", {}};  // role "postprocessor"
-  Part aggregation{"mean", {}};    // role "aggregation"
+  Part feedback_up{"none", {}};     // role "feedback"
+  Part local_optimizer{"sgd", {}};  // role "local_optimizer"
+  Part postprocessor{"none", {}};   // role "postprocessor"
+  Part aggregation{"mean", {}};     // role "aggregation"
   ServerSpec server;
   EvaluateOptions evaluate;
 

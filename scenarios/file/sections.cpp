@@ -225,6 +225,14 @@ Section postprocessor_section(Part& part) {
   return section;
 }
 
+Section local_optimizer_section(Part& part) {
+  Section section = part_section("local_optimizer", "local_optimizer", part,
+                                 "The rule by which clients step along their stochastic gradients in their local work: for local kinds "
+                                 "`sgd` and `feddyn`. `sgd` without options takes the steps that `[local]` describes.");
+  section.unwritten_kind = "sgd";
+  return section;
+}
+
 Section aggregation_section(Part& part) {
   Section section =
       part_section("aggregation", "aggregation", part, "The rule by which the server makes one vector of the clients' messages.");
@@ -385,6 +393,7 @@ void for_each_section(Scenario& s, const F& f) {
   f("model", [&] { return model_section(s.model); });
   f("start", [&] { return start_section(s.start); });
   f("local", [&] { return part_section("local", "local_update", s.local, "What a client does in a round."); });
+  f("local_optimizer", [&] { return local_optimizer_section(s.local_optimizer); });
   f("participation", [&] { return participation_section(s.participation); });
   f("compressor", [] { return Section{.path = "compressor"}; });
   for (auto& [channel, spec] : s.up) {

@@ -19,8 +19,8 @@ struct Section {
   std::string role = {};                       // of its part; "" = it has none
   Part* part = nullptr;
   Presence presence = Presence::required;
-  std::string unwritten_kind = {};  // the part without a table of its own: a scenario in which it has no options does not mention it
-  Schema keys = {};                 // besides the part's own
+  std::string unwritten_kind = {};                  // a scenario does not mention this part unless it has options to write
+  Schema keys = {};                                 // besides the part's own
   std::vector<std::string> only_without_part = {};  // keys that mean nothing once there is a part; it may reuse their names
   std::function<bool(const Field&)> is_idle =
       {};                                        // keys that mean nothing with the part; they are not written, and setting them is an error

@@ -20,6 +20,7 @@
 #include <random>
 #include <string_view>
 
+#include "clients/local_optimizer.hpp"
 #include "clients/local_update.hpp"
 #include "clients/model.hpp"
 #include "clients/nn/module.hpp"
@@ -86,6 +87,7 @@ void make_once(const PartName& part, Precision precision) {
       make_as<Compressor<T>>(factory, options);
       make_as<Feedback<T>>(factory, options);
       make_as<LocalUpdate<T>>(factory, options);
+      make_as<LocalOptimizer<T>>(factory, options);
       make_as<Model<T>>(factory, options);
       make_as<Postprocessor<T>>(factory, options);
       make_as<ServerOptimizer<T>>(factory, options);

@@ -117,11 +117,17 @@ std::vector<Plugin> load_plugins(const std::vector<std::string>& files) {
 }
 
 std::vector<PartName> parts_of(const Scenario& s) {
-  std::vector<PartName> parts = {
-      {"data", s.data.synthetic.kind},        {"partitioner", s.partition.part.kind},       {"model", s.model.part.kind},
-      {"local_update", s.local.kind},         {"participation", s.participation.part.kind}, {"feedback", s.feedback_up.kind},
-      {"compressor", s.down.part.kind},       {"server_optimizer", s.server.part.kind},     {"aggregation", s.aggregation.kind},
-      {"postprocessor", s.postprocessor.kind}};
+  std::vector<PartName> parts = {{"data", s.data.synthetic.kind},
+                                 {"partitioner", s.partition.part.kind},
+                                 {"model", s.model.part.kind},
+                                 {"local_update", s.local.kind},
+                                 {"participation", s.participation.part.kind},
+                                 {"feedback", s.feedback_up.kind},
+                                 {"compressor", s.down.part.kind},
+                                 {"server_optimizer", s.server.part.kind},
+                                 {"aggregation", s.aggregation.kind},
+                                 {"local_optimizer", s.local_optimizer.kind},
+                                 {"postprocessor", s.postprocessor.kind}};
   for (const auto& [_, spec] : s.up) parts.push_back({"compressor", spec.part.kind});
   for (const NamedPart& measure : s.evaluate.measures) parts.push_back({"measure", measure.part});
   std::erase_if(parts, [](const PartName& part) { return part.name.empty(); });

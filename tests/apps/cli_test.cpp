@@ -47,10 +47,15 @@ TEST_F(CliTest, WrongUseIsBadInput) {
 
 TEST_F(CliTest, ListsOfEveryRoleHaveOptionsAndDefaults) {
   const std::vector<std::pair<std::string, std::string>> lists = {
-      {"compressors", "top_k"},          {"feedbacks", "ef21"},
-      {"models", "logistic_regression"}, {"partitioners", "dirichlet_client"},
-      {"local-updates", "sgd"},          {"participations", "full"},
-      {"servers", "momentum = 0.0"},     {"data", "quadratics"},
+      {"compressors", "top_k"},
+      {"feedbacks", "ef21"},
+      {"models", "logistic_regression"},
+      {"partitioners", "dirichlet_client"},
+      {"local-updates", "sgd"},
+      {"local-optimizers", "adamw"},
+      {"participations", "full"},
+      {"servers", "momentum = 0.0"},
+      {"data", "quadratics"},
       {"reference", "## `[partition]`"},
   };
   for (const auto& [list, entry] : lists) {

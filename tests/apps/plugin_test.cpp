@@ -142,6 +142,25 @@ TEST_F(PluginTest, APostprocessorIsAPlugin) {
             2);
 }
 
+// A local optimizer is one file, and it is checked like an operator.
+TEST_F(PluginTest, ALocalOptimizerIsAPlugin) {
+  write_small();
+  EXPECT_THAT(fedbits({"list", "local-optimizers"}).out, AllOf(HasSubstr("sgd"), HasSubstr("adamw"), Not(HasSubstr("lion"))));
+  const Outcome checked = fedbits({"check", "--plugin", plugin("lion")});
+  EXPECT_EQ(checked.code, 0) << checked.out;
+  EXPECT_THAT(checked.out, AllOf(HasSubstr("local_optimizer lion"), HasSubstr("5 checks, 0 failed")));
+  for (const char* state : {"round", "client"}) {
+    const std::string out = std::string("lion_") + state;
+    const Outcome outcome = fedbits({"run", "small.toml", "--out", out, "--plugin", plugin("lion"), "--set", "local.kind=sgd", "--set",
+                                     "local.steps=3", "--set", "local.learning_rate=0.01", "--set", "local_optimizer.kind=lion", "--set",
+                                     std::string("local_optimizer.state=") + state});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const RunRecord record = RunStore::open(folder_ / out, RunStore::Mode::read).list().at(0);
+    ASSERT_EQ(record.plugins.size(), 1U);
+    EXPECT_EQ(record.plugins[0].name, "lion.so");
+  }
+}
+
 TEST_F(PluginTest, WhatARunDoesNotUseIsNotRecorded) {
   write_small();
   ASSERT_EQ(fedbits({"run", "small.toml", "--out", "out", "--plugin", plugin("big_client")}).code, 0);
@@ -207,7 +226,8 @@ TEST_F(PluginTest, WhatCannotBeLoadedIsRefusedInOneLine) {
     {plugin("empty"), "it registers no part"},
     {plugin("no_role"),
      "it threw while it was loaded: part \"half\": unknown role \"compresor\"; did you mean \"compressor\"? known: "
-     "aggregation, compressor, data, feedback, layer, local_update, measure, model, participation, partitioner, postprocessor, "
+     "aggregation, compressor, data, feedback, layer, local_optimizer, local_update, measure, model, participation, partitioner, "
+     "postprocessor, "
      "server_optimizer\n"},
   };
   write_small();

@@ -45,9 +45,9 @@ class Clients {
     const std::vector<double> model = model_of(order.round);
     return side_->clients().exchange({run_, order, model}, 0);
   }
-  void close(const RoundOrder& order) {
+  void close(const RoundOrder& order, bool arrived = true) {
     const std::vector<double> model = model_of(order.round);
-    side_->clients().close_round({run_, order, model}, std::vector<std::uint8_t>(order.cohort.size(), 1));
+    side_->clients().close_round({run_, order, model}, std::vector<std::uint8_t>(order.cohort.size(), arrived ? 1 : 0));
   }
 
   [[nodiscard]] const SharedState<double>& shared() const { return shared_; }
@@ -173,6 +173,34 @@ TEST(WavesOfClients, AThirdRoundTakesThePlaceOfTheOldest) {
     without.close(*order);
   }
   EXPECT_EQ(clients.state(), without.state());
+}
+
+// The vectors of a local optimizer and its count of steps are those of the messages that arrived.
+TEST(WavesOfClients, LostMessagesLeaveTheOptimizerAsItWas) {
+  const auto keeps_vectors = [](const test::Method& method) { return method.label == "adamw_of_clients"; };
+  const std::vector<test::Method> methods = test::methods();
+  const std::string text = test::text_of(*std::ranges::find_if(methods, keeps_vectors), "float64");
+  Clients lossy(text, false), exact(text, false), forgetful(text, false);
+  const RoundOrder first = lossy.order(1, {0, 3}), lost = lossy.order(2, {0, 3, 4}), last = lossy.order(3, {0, 3, 4});
+  for (Clients* clients : {&lossy, &exact}) {
+    clients->open(first);
+    static_cast<void>(clients->exchange(first));
+    clients->close(first);
+  }
+  const std::vector<std::byte> before = lossy.state();
+  lossy.open(lost);
+  static_cast<void>(lossy.exchange(lost));
+  lossy.close(lost, false);
+  EXPECT_EQ(lossy.state(), before);
+  std::vector<std::string> sent;
+  for (Clients* clients : {&lossy, &exact, &forgetful}) {
+    clients->open(last);
+    sent.push_back(text_of(clients->exchange(last)));
+    clients->close(last);
+  }
+  EXPECT_EQ(sent[0], sent[1]);
+  EXPECT_NE(sent[0], sent[2]) << "the first round counts";
+  EXPECT_EQ(lossy.state(), exact.state());
 }
 
 }  // namespace

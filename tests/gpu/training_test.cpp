@@ -77,6 +77,22 @@ std::vector<Study> studies() {
        "kind = 'sgd'\nbatch = 6\nsteps = 4\nlearning_rate = 0.1\nmomentum = 0.8\nproximal_mu = 0.1\nweight_decay = 0.01\nstragglers = "
        "0.5",
        "[server]\naverage = 'normalised'\n[participation]\nkind = 'uniform'\nclients = 3\n"},
+      // epsilon keeps small gradients from turning their rounding into steps.
+      {"AdamW", kBlobs, kMlp,
+       "kind = 'sgd'\nbatch = 6\nsteps = 4\nlearning_rate = 0.02\nproximal_mu = 0.1\nweight_decay = 0.01\nstragglers = 0.5",
+       "[local_optimizer]\nkind = 'adamw'\nepsilon = 0.1\nno_decay = ['1.dense.bias']\n"},
+      {"AdamWOfARegression", kTwoBlobs, "kind = 'logistic_regression'\nl2 = 0.01",
+       "kind = 'sgd'\nbatch = 7\nsteps = 3\nlearning_rate = 0.05", "[local_optimizer]\nkind = 'adamw'\nepsilon = 0.1\n"},
+      {"AdamWThatClientsKeep", kMushrooms, kMlp, "kind = 'sgd'\nbatch = 9\nepochs = 1\nlearning_rate = 0.01",
+       "[local_optimizer]\nkind = 'adamw'\nepsilon = 0.1\nstate = 'client'\n[participation]\nkind = 'uniform'\nclients = 3\n"},
+      {"AdamWBesideBatchNorm", "[data]\nname = 'mushrooms'\nrows = 150\n[partition]\nkind = 'quantity_skew'\nbeta = 0.5\nclients = 4\n",
+       "kind = 'neural_network'\nlayers = ['dense(7)', 'batch_norm', 'relu', 'dense(4)', 'batch_norm(momentum=0.3)', 'dense(classes)']",
+       "kind = 'sgd'\nbatch = 7\nepochs = 1\nlearning_rate = 0.01\nweight_decay = 0.01",
+       "[local_optimizer]\nkind = 'adamw'\nepsilon = 0.1\nweight_decay = 0.1\nstate = 'client'\n"},
+      {"MomentumThatClientsKeep", kBlobs, kMlp, "kind = 'sgd'\nbatch = 6\nsteps = 2\nlearning_rate = 0.1",
+       "[local_optimizer]\nkind = 'sgd'\nmomentum = 0.8\nstate = 'client'\n"},
+      {"MomentumOfTheOptimizer", kBlobs, "kind = 'logistic_regression'", "kind = 'sgd'\nbatch = 6\nsteps = 3\nlearning_rate = 0.1",
+       "[server]\naverage = 'normalised'\n[local_optimizer]\nkind = 'sgd'\nmomentum = 0.8\n"},
       {"LeNet5", kImages, "kind = 'lenet5'", "kind = 'sgd'\nbatch = 3\nsteps = 1\nlearning_rate = 0.1", kEf14},
       {"ConvolutionsOfEveryKind", kImages,
        "kind = 'neural_network'\nlayers = ['conv2d(3, 3, stride=2)', 'gelu', 'max_pool(3, stride=2)', 'conv2d(4, 2, padding=1, "

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Which sources are compiled for both devices: FL_DEVICE_NS is the namespace of compressors, of postprocessors and of the headers that
-compressors share, which are compiled once as C++ and once as CUDA; what is compiled once stands in an ordinary namespace.
+"""Which sources are compiled for both devices: FL_DEVICE_NS is the namespace of compressors, of postprocessors, of local optimizers and of the
+headers that they share, which are compiled once as C++ and once as CUDA; what is compiled once stands in an ordinary namespace.
 
 usage: devices_test.py SOURCE_FOLDER
 """
@@ -10,13 +10,14 @@ import re
 import sys
 
 SOURCES = {".cpp", ".hpp", ".cu", ".cuh"}
+TWICE = re.compile(r"^FL_REGISTER_PART\((Compressor|Postprocessor|LocalOptimizer)", re.MULTILINE)
 FOLDERS = ("apps", "bench", "checks", "clients", "compressors", "examples", "fl_core", "net", "research", "scenarios", "server", "status", "study", "tests")
 
 
 def is_compiled_twice(file, text):
     """Says whether cmake/FedbitsCuda.cmake or fedbits_add_plugin compiles the file for both devices, or it is a header of those."""
-    is_shared_header = file.parent.as_posix() == "compressors" and file.suffix in (".hpp", ".cuh")
-    return is_shared_header or re.search(r"^FL_REGISTER_PART\((Compressor|Postprocessor)", text, re.MULTILINE) is not None
+    is_shared_header = file.parent.as_posix() in ("compressors", "clients/optimizers") and file.suffix in (".hpp", ".cuh")
+    return is_shared_header or TWICE.search(text) is not None
 
 
 def problems_of(source):
@@ -30,8 +31,8 @@ def problems_of(source):
             compressors += opens is not None and file.suffix == ".cpp"
             if opens and not is_compiled_twice(file, text):
                 problems.append(f"{file.as_posix()} is compiled once and stands in FL_DEVICE_NS; give it an ordinary namespace")
-            if not opens and file.suffix == ".cpp" and re.search(r"^FL_REGISTER_PART\((Compressor|Postprocessor)", text, re.MULTILINE):
-                problems.append(f"{file.as_posix()} registers a compressor or postprocessor and stands in no FL_DEVICE_NS: its two copies would be one class")
+            if not opens and file.suffix == ".cpp" and TWICE.search(text):
+                problems.append(f"{file.as_posix()} registers a compressor, a postprocessor or a local optimizer and stands in no FL_DEVICE_NS: its two copies would be one class")
     if compressors == 0:
         problems.append(f"no compressor was found below {source}")
     return problems

@@ -199,6 +199,15 @@ inline const std::vector<Context> kContexts = {
     {"local", "mime_lite", "momentum", {"local.steps=3"}},
     {"local", "mvr", "momentum", {"local.batch=4"}},
 
+    // Local optimizers.
+    {"local_optimizer", "*", "*", {"local={kind='sgd', batch=10, steps=3, learning_rate=0.1}"}},
+    {"local_optimizer", "sgd", "state", {"local_optimizer.momentum=0.5"}},
+    {"local_optimizer",
+     "adamw",
+     "no_decay",
+     {kMlp[0], "local={kind='sgd', batch=4, steps=3, learning_rate=0.1}", "local_optimizer.weight_decay=0.3"},
+     {"['1.dense.weight']"}},
+
     // Participation.
     {"participation", "", "absent", {"participation={kind='uniform', clients=2}", "feedback.up.kind='ef14'", kTop[0]}},
     {"participation",

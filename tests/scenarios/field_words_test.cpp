@@ -120,7 +120,7 @@ TEST_F(FieldWordErrors, KeysLeadToOurs) {
            {"[sweeps]\nseeds = 3\n", "sweeps: unknown key; did you mean \"sweep\"?"},
            {"[compression]\nkind = \"top_k\"\n", "did you mean [compressor.up]?"},
            {"[error_feedback]\nkind = \"ef14\"\n", "did you mean [feedback.up]?"},
-           {"[optimizer]\nlr = 0.1\n", "did you mean \"local\" (clients take steps of SGD, with local.momentum; "},
+           {"[optimizer]\nlr = 0.1\n", "did you mean \"local_optimizer\" (for clients sgd and adamw; "},
            {"seeds = 5\n", "seeds: must be a table, is 5; did you mean \"seeds\" (in [sweep])?"},
            {"participation = 0.1\n", "must be a table, is 0.1; did you mean \"fraction\" (in [participation])"},
            {"local = \"sgd\"\n", "must be a table, is \"sgd\"; write local = { kind = \"sgd\" }"},

@@ -124,6 +124,7 @@ inline void register_test_parts() {
   r.describe({"participation", "full", "everyone", ""}, Options::of<NoOptions>());
   r.describe({"participation", "uniform", "a sample", ""}, Options::of<Uniform>());
   r.describe({"postprocessor", "none", "nothing", ""}, Options::of<NoOptions>());
+  r.describe({"local_optimizer", "sgd", "plain steps", ""}, Options::of<NoOptions>());
   r.describe({"aggregation", "mean", "the sum", ""}, Options::of<NoOptions>());
   r.describe({"server_optimizer", "sgd", "one step", ""}, Options::of<ServerSgd>());
   r.describe({"partitioner", "contiguous", "in file order", ""}, Options::of<NoOptions>());
