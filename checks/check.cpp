@@ -5,6 +5,7 @@ namespace fl::checks {
 std::vector<Check> checks_of(const std::string& role) {
   if (role == "model") return model_checks();
   if (role == "partitioner") return partitioner_checks();
+  if (role == "delivery") return delivery_checks();
   if (role == "measure") return measure_checks();
   if (role == "postprocessor") return postprocessor_checks();
   if (role == "local_optimizer") return optimizer_checks();

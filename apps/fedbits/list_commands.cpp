@@ -28,6 +28,7 @@ const std::vector<std::pair<std::string, std::string>>& listed_roles() {
                                                                          {"participations", "participation"},
                                                                          {"postprocessors", "postprocessor"},
                                                                          {"aggregations", "aggregation"},
+                                                                         {"deliveries", "delivery"},
                                                                          {"servers", "server_optimizer"},
                                                                          {"data", "data"},
                                                                          {"measures", "measure"}};
@@ -153,9 +154,10 @@ void add_list_command(CLI::App& app, const Guard& guard) {
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("list", "list parts with their options, defaults, constraints and sources");
-  command->add_option("WHAT", arguments->what,
-                      "compressors, feedbacks, models, layers, partitioners, local-updates, local-optimizers, participations, servers, "
-                      "data, measures or reference");
+  command->add_option(
+      "WHAT", arguments->what,
+      "compressors, feedbacks, models, layers, partitioners, local-updates, local-optimizers, postprocessors, participations, "
+      "aggregations, deliveries, servers, data, measures or reference");
   command->add_option("NAME", arguments->name, "show only this part, with an example");
   command->add_option("--device", arguments->device, "cuda: show which parts stay on a GPU, and what the host does for the others");
   command->footer("Examples:\n  fedbits list compressors\n  fedbits list compressors top_k\n  fedbits list feedbacks --device cuda");

@@ -136,6 +136,7 @@ std::string table_of_role(const std::string& role) {
                                                                     {"local_optimizer", "local_optimizer"},
                                                                     {"participation", "participation"},
                                                                     {"aggregation", "aggregation"},
+                                                                    {"delivery", "delivery"},
                                                                     {"server_optimizer", "server"},
                                                                     {"data", "data"},
                                                                     {"postprocessor", "postprocessor"}};

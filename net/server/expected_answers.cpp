@@ -16,19 +16,20 @@ std::optional<Expected> answer_in(const wire::Header& header) {
   }
 }
 
-void ExpectedAnswers::expect(std::vector<Expected> frames, std::span<const std::uint8_t> required, std::size_t enough) {
-  enough_ = enough;
+void ExpectedAnswers::expect(std::vector<Expected> frames, std::span<const std::uint8_t> required) {
   asked_ = std::move(frames);
-  answers_ = {.frames = std::vector<Frame>(asked_.size()), .arrived = std::vector<std::uint8_t>(asked_.size(), 0)};
+  answers_ = {.frames = std::vector<Frame>(asked_.size()), .arrived = std::vector<std::uint8_t>(asked_.size(), 0), .completed = {}};
   places_.clear();
   clients_.clear();
   for (std::size_t i = 0; i < asked_.size(); ++i) {
     places_.emplace(asked_[i], i);
-    Client& client = clients_[asked_[i].client];
+    const auto [found, is_new] = clients_.try_emplace(asked_[i].client, Client{.place = clients_.size()});
+    Client& client = found->second;
     ++client.missing;
     client.is_required = required.empty() || required[i] != 0;
   }
   num_missing_ = static_cast<std::size_t>(std::ranges::count_if(clients_, [](const auto& one) { return one.second.is_required; }));
+  answers_.completed.resize(clients_.size());
   num_complete_ = 0;
   is_open_ = true;
 }
@@ -43,6 +44,7 @@ ExpectedAnswers::Verdict ExpectedAnswers::take(const Expected& what, Frame frame
   Client& client = clients_[what.client];
   if (--client.missing == 0) {
     ++num_complete_;
+    answers_.completed[client.place] = Clock::now();
     if (client.is_required) --num_missing_;
   }
   return Verdict::accepted;
@@ -50,7 +52,7 @@ ExpectedAnswers::Verdict ExpectedAnswers::take(const Expected& what, Frame frame
 
 Answers ExpectedAnswers::finish() {
   is_open_ = false;
-  Answers answers{.frames = std::move(answers_.frames), .arrived = answers_.arrived};
+  Answers answers{.frames = std::move(answers_.frames), .arrived = answers_.arrived, .completed = answers_.completed};
   answers_.frames.clear();
   return answers;
 }

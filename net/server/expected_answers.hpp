@@ -4,13 +4,13 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "fl_core/config/device.hpp"
+#include "net/server/presence.hpp"
 #include "net/wire/frame.hpp"
 
 namespace fl::net {
@@ -25,28 +25,33 @@ struct Expected {
 // Returns what a frame answers, or nothing for one that is no answer.
 [[nodiscard]] FL_API std::optional<Expected> answer_in(const wire::Header& header);
 
+// The times at which all frames of a client were there, by client in the order in which clients are first expected; nothing = not yet.
+using Completions = std::vector<std::optional<Clock::time_point>>;
+
 // The frames that have arrived, in the order in which they are expected.
 struct Answers {
   std::vector<Frame> frames;
   std::vector<std::uint8_t> arrived;  // 1 for each frame that is there
+  Completions completed{};
 };
-
-inline constexpr std::size_t kAllClients = std::numeric_limits<std::size_t>::max();
 
 class FL_API ExpectedAnswers {
  public:
   enum class Verdict { accepted, repeated, unexpected };
 
   // Replaces the expected frames, which are all of one round. A client whose entry in `required` is 0 may answer, but nobody waits for it;
-  // an empty `required` requires all. The wait is over as soon as `enough` clients have sent all their frames.
-  void expect(std::vector<Expected> frames, std::span<const std::uint8_t> required = {}, std::size_t enough = kAllClients);
-  // Keeps the frame if it is expected and not there yet.
+  // an empty `required` requires all.
+  void expect(std::vector<Expected> frames, std::span<const std::uint8_t> required = {});
+  // Keeps the frame, which has arrived now, if it is expected and not there yet.
   Verdict take(const Expected& what, Frame frame);
   // Ends the wait and returns what has arrived. From now on nothing is accepted, and unanswered() names what is missing.
   [[nodiscard]] Answers finish();
 
-  // Returns whether every required client has sent all its frames, or enough clients have.
-  [[nodiscard]] bool is_over() const { return num_missing_ == 0 || num_complete_ >= enough_; }
+  // Returns whether every required client has sent all its frames.
+  [[nodiscard]] bool is_over() const { return num_missing_ == 0; }
+  // Returns the number of clients that have sent all their frames, and when.
+  [[nodiscard]] std::size_t num_complete() const { return num_complete_; }
+  [[nodiscard]] const Completions& completed() const { return answers_.completed; }
   // Returns the frames that have not arrived; those of clients that nobody waits for only if `all`.
   [[nodiscard]] std::vector<Expected> unanswered(bool all) const;
   // Returns whether a frame of this kind, phase 0, has not arrived of a client in [first, last] that is waited for. Takes time in
@@ -59,6 +64,7 @@ class FL_API ExpectedAnswers {
 
  private:
   struct Client {
+    std::size_t place = 0;      // in Answers::completed
     std::uint32_t missing = 0;  // frames
     bool is_required = true;
   };
@@ -67,7 +73,6 @@ class FL_API ExpectedAnswers {
   Answers answers_;
   std::map<std::uint32_t, Client> clients_;
   std::size_t num_missing_ = 0, num_complete_ = 0;  // required clients without all their frames, clients with all their frames
-  std::size_t enough_ = kAllClients;
   bool is_open_ = false;
 };
 

@@ -325,12 +325,13 @@ void HubCore::take_answer(Peer& peer, const Expected& what, Frame frame) {
   if (session == nullptr || (!session->is_ready && session->late.owed == 0)) throw ProtocolError("it answers before it is ready");
   if (!session->is_ready) return take_late(*session);
   if (roster_.host_of(what.client) != session) return refuse(*session, "it speaks for a client that it does not host");
+  const std::size_t num_complete = answers_.num_complete();
   const ExpectedAnswers::Verdict verdict = answers_.take(what, std::move(frame));
   if (verdict == ExpectedAnswers::Verdict::accepted) {
     session->last_round = what.round;
     if (!session->rounds.empty() && session->rounds.back().round == what.round) ++session->rounds.back().num_answers;
     session->acknowledge(what.round - 1);
-    if (answers_.is_over()) changed.notify_all();
+    if (answers_.is_over() || (tells_each_client && answers_.num_complete() > num_complete)) changed.notify_all();
     return;
   }
   const bool is_known = what.round > 0 && what.round <= answers_.round();

@@ -26,7 +26,8 @@ class HubCore {
   explicit HubCore(std::size_t most_outbox_bytes) : most_outbox_bytes_(most_outbox_bytes) {}
 
   std::mutex mutex;
-  std::condition_variable changed;  // note_change() was called, enough answers are there, or the connection of a known peer has ended
+  std::condition_variable changed;  // note_change() was called, answers are there, or the connection of a known peer has ended
+  bool tells_each_client = false;   // `changed` is told of each client whose answers are there, not only of the last one
 
   // ---- peers
   std::shared_ptr<Peer> add(std::shared_ptr<Connection> connection);

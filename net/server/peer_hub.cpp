@@ -89,9 +89,9 @@ void PeerHub::send(Sending sending) {
   sending.moment == Moment::between ? core.order(*session, std::move(sending.frame)) : core.send(*session, std::move(sending.frame));
 }
 
-void PeerHub::expect(std::vector<Expected> frames, std::span<const std::uint8_t> required, std::size_t enough) {
+void PeerHub::expect(std::vector<Expected> frames, std::span<const std::uint8_t> required) {
   const std::lock_guard lock(impl_->core.mutex);
-  impl_->core.answers().expect(std::move(frames), required, enough);
+  impl_->core.answers().expect(std::move(frames), required);
 }
 
 void PeerHub::reject(std::uint32_t client, std::uint32_t round, const std::string& why, Penalty penalty) {
@@ -113,12 +113,17 @@ bool PeerHub::all_acknowledged(bool also_away) const {
 Answers PeerHub::collect(const Wait& wait, const std::function<bool()>& goes_on) {
   HubCore& core = impl_->core;
   std::unique_lock lock(core.mutex);
-  const auto is_over = [&core] { return core.answers().is_over(); };
+  core.tells_each_client = wait.closes_at != nullptr;
   for (;;) {
+    const std::size_t seen = core.answers().num_complete();
+    const std::optional<Clock::time_point> end = wait.closes_at ? wait.closes_at(core.answers().completed()) : wait.until;
     const Clock::time_point tick = Clock::now() + kTick;
-    if (core.changed.wait_until(lock, std::min(wait.until.value_or(tick), tick), is_over)) break;
+    const auto has_news = [&] { return core.answers().is_over() || (core.tells_each_client && core.answers().num_complete() != seen); };
+    const bool is_told = core.changed.wait_until(lock, std::min(end.value_or(tick), tick), has_news);
+    if (core.answers().is_over()) break;
+    if (is_told) continue;  // with another end
     if (!goes_on()) throw Interrupted();
-    if (wait.until && Clock::now() >= *wait.until) break;
+    if (end && Clock::now() >= *end) break;
     if (wait.until) continue;
     const std::vector<std::uint32_t> lost = core.lost_clients(wait.patience_s);
     if (!lost.empty() && !wait.tolerates_absence) {

@@ -80,7 +80,7 @@ class FL_API PeerHub final : public Peers {
   [[nodiscard]] std::vector<HostId> hosts_of(std::span<const std::uint32_t> clients) override;
   // What a peer is sent from a round's opening on is kept until it acknowledges the round, and is sent again when it connects again.
   void send(Sending sending) override;
-  void expect(std::vector<Expected> frames, std::span<const std::uint8_t> required = {}, std::size_t enough = kAllClients) override;
+  void expect(std::vector<Expected> frames, std::span<const std::uint8_t> required = {}) override;
   [[nodiscard]] Answers collect(const Wait& wait, const std::function<bool()>& goes_on) override;
   void reject(std::uint32_t client, std::uint32_t round, const std::string& why, Penalty penalty) override;
   [[nodiscard]] ClosedRounds closed_rounds() const override;

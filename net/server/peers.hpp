@@ -79,8 +79,10 @@ struct Sending {
 // The limits of a wait for answers.
 struct Wait {
   std::optional<Clock::time_point> until{};  // nothing = until all is there
-  double patience_s = 60;                    // for a client whose peer has left; not used with `until`
-  bool tolerates_absence = false;            // goes on without such a client instead of throwing
+  // Returns when the wait ends if nothing else arrives, from what has arrived; nothing = it goes on. Null: `until` alone decides.
+  std::function<std::optional<Clock::time_point>(const Completions& completed)> closes_at{};
+  double patience_s = 60;          // for a client whose peer has left; not used with `until`
+  bool tolerates_absence = false;  // goes on without such a client instead of throwing
 };
 
 // Whether a refusal counts towards the number at which a peer is disconnected.
@@ -110,7 +112,7 @@ class FL_API Peers {
   // Sends a frame, and notes the round that it opens or closes for its host and for `clients`.
   virtual void send(Sending sending) = 0;
   // Sets the expected frames (ExpectedAnswers::expect); all others are refused from now on.
-  virtual void expect(std::vector<Expected> frames, std::span<const std::uint8_t> required = {}, std::size_t enough = kAllClients) = 0;
+  virtual void expect(std::vector<Expected> frames, std::span<const std::uint8_t> required = {}) = 0;
   // Waits for the expected frames and returns those that are there. Throws Error if a client's peer has left and is not back in time, and
   // Interrupted if goes_on() returns false.
   [[nodiscard]] virtual Answers collect(const Wait& wait, const std::function<bool()>& goes_on) = 0;

@@ -43,7 +43,7 @@ extern template class RemoteClients<double>;
 class FL_API RemoteSource final : public ClientSource {
  public:
   RemoteSource(Peers& peers, std::function<bool()> goes_on, const Presence& presence = {});
-  [[nodiscard]] double over_selection() const override { return presence_.over_select; }
+  [[nodiscard]] Part delivery_of(const Part& written) const override;
   [[nodiscard]] std::unique_ptr<RunClients<float>> clients_of(const ClientRequest<float>& request) override;
   [[nodiscard]] std::unique_ptr<RunClients<double>> clients_of(const ClientRequest<double>& request) override;
   [[nodiscard]] const Traffic& traffic() const { return traffic_; }

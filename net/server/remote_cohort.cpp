@@ -160,8 +160,7 @@ void RemoteCohort<T>::expect_phase(int phase) {
   if (asks_for_moves(phase)) add(AnswerKind::sums);
   std::vector<std::uint8_t> required;
   for (std::size_t i = 0; i < frames.size(); ++i) required.push_back(open_.is_absent[i % open_.cohort.size()] != 0 ? 0 : 1);
-  const bool chooses = phase == 0 && request_.cohort.enough > 0;
-  peers_.expect(std::move(frames), required, chooses ? request_.cohort.enough : kAllClients);
+  peers_.expect(std::move(frames), required);
   open_.awaited_phase = phase;
 }
 
@@ -178,7 +177,7 @@ void RemoteCohort<T>::skip_round(std::uint32_t round) {
 template <class T>
 MessageBatch<T> RemoteCohort<T>::exchange(const RoundView<T>& round, int phase) {
   if (open_.awaited_phase != phase) expect_phase(phase);
-  take_messages(round, peers_.collect(wait_until_stage(phase + 1), goes_on_), phase);
+  take_messages(round, collect_phase(phase), phase);
   return {.messages = received_.messages};
 }
 

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "net/server/error_mirror.hpp"
@@ -68,6 +69,13 @@ class RemoteCohort final : public CohortRunner<T> {
   void read_move(std::size_t first, std::size_t position);
   [[nodiscard]] bool asks_for_memory() const { return rule_.replaces() || mirror_ != nullptr; }
   [[nodiscard]] Wait wait_until_stage(int stage) const;
+  // The decision of the run's delivery about a stage: when it closes, and whose messages count [M].
+  struct Decision {
+    std::optional<Clock::time_point> closes_at;
+    std::vector<std::uint8_t> counts;
+  };
+  [[nodiscard]] Decision decide(int stage, const Completions& completed) const;
+  [[nodiscard]] Answers collect_phase(int phase) const;
   void expect_phase(int phase);
   void take_messages(const RoundView<T>& round, Answers answers, int phase);
   void move_to_refused(std::size_t position);

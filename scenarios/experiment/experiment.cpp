@@ -26,10 +26,11 @@ Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, Thread
       model_(problem.P(), machine.device == Device::cpu ? Device::cpu : Device::pinned) {
   method_ = make_method<T>(scenario_, problem_.layers(), problem_.shards().size(), machine_.device);
   ServerParts<T> parts = make_server_parts<T>(scenario_, problem_);
+  if (machine_.source != nullptr) parts.delivery = make_delivery(machine_.source->delivery_of(scenario_.delivery));
   run_ = run_settings(scenario_, method_, problem_);
   measuring_.evaluator.leave_out(run_.kinds.kept);
-  check_parts(
-      CheckedParts<T>{scenario_, problem_, method_, *parts.optimizer, *parts.aggregation, measuring_.set, wants_gap(scenario_, problem_)});
+  check_parts(CheckedParts<T>{scenario_, problem_, method_, *parts.optimizer, *parts.aggregation, *parts.delivery, measuring_.set,
+                              wants_gap(scenario_, problem_), machine_.source != nullptr});
   choose_memory();
   step_ = step_size_of(scenario_, problem_, method_);
   assemble(std::move(parts));
@@ -52,11 +53,11 @@ void Experiment<T>::assemble(ServerParts<T> parts) {
   // With GPU memory, shared slots are pinned: kernels read them, and the host writes them every round.
   sides_.shared = std::make_unique<SharedState<T>>(run_.P, memory_.device == Device::cuda ? Device::pinned : memory_.device);
   declare_slots<T>(method_, run_, {.shared = sides_.shared.get()});
-  const std::size_t enough = machine_.source != nullptr ? over_select(*parts.participation) : 0;
-  const CohortSizes cohort{parts.participation->cohort_size(N), parts.participation->likely_cohort_size(N), enough};
+  const std::size_t awaited = over_select(*parts.participation, parts.delivery->over_selection());
+  const CohortSizes cohort{parts.participation->cohort_size(N), parts.participation->likely_cohort_size(N), awaited};
   if (machine_.source != nullptr) {
-    sides_.clients =
-        machine_.source->clients_of(ClientRequest<T>{cell_, problem_, method_, run_, *sides_.shared, measuring_.set, cohort, pool_});
+    sides_.clients = machine_.source->clients_of(
+        ClientRequest<T>{cell_, problem_, method_, run_, *parts.delivery, *sides_.shared, measuring_.set, cohort, pool_});
     if (!problem_.has_rows()) measuring_.evaluator.ask(sides_.clients->sums());
   } else {
     std::unique_ptr<ClientSide<T>> simulated = simulate_clients(cohort);
@@ -72,16 +73,16 @@ void Experiment<T>::assemble(ServerParts<T> parts) {
                                       model_.span(), pool_);
 }
 
-// Asks more clients than a round needs, where the source of clients wants it. Returns the number of messages that are enough, or 0 = all.
+// Asks `factor` times the clients of a round. Returns the number of messages that it is made for, or 0 = those of all clients.
 template <class T>
-std::size_t Experiment<T>::over_select(Participation& participation) const {
-  const double factor = machine_.source->over_selection();
+std::size_t Experiment<T>::over_select(Participation& participation, double factor) const {
   if (factor == 1) return 0;
-  const std::size_t enough = participation.cohort_size(run_.num_clients);
+  const std::size_t awaited = participation.cohort_size(run_.num_clients);
   if (!participation.over_select(factor))
     throw key_error("participation.kind",
-                    "has no size of its own, so that no more clients can be asked: use kind = \"uniform\", or leave out --over-select");
-  return enough;
+                    "has no size of its own, so that no more clients can be asked: use kind = \"uniform\", or leave out the over-selection "
+                    "(delivery.kind = \"first\", --over-select)");
+  return awaited;
 }
 
 template <class T>

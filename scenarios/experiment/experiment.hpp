@@ -98,7 +98,7 @@ class Experiment {
  private:
   void choose_memory();
   void assemble(ServerParts<T> parts);
-  [[nodiscard]] std::size_t over_select(Participation& participation) const;
+  [[nodiscard]] std::size_t over_select(Participation& participation, double factor) const;
   [[nodiscard]] std::unique_ptr<ClientSide<T>> simulate_clients(CohortSizes cohort);
   void start();
   void start_average(const std::vector<double>& x_star);

@@ -199,6 +199,15 @@ void check_postprocessor(const CheckedParts<T>& parts, const FeedbackNeeds& need
                             "use feedback \"none\" or \"ef14\""});
 }
 
+// A simulated run has no clock, and what a machine measures never decides a result.
+template <class T>
+void check_delivery(const CheckedParts<T>& parts, Problems& problems) {
+  if (parts.has_arrivals || parts.delivery.waits_for_all()) return;
+  problems.push_back({"delivery.kind", "'" + parts.scenario.delivery.kind +
+                                           "' decides by times of arrival, which a simulated run does not have; play the scenario over a "
+                                           "network (fedbits serve), or take \"all\""});
+}
+
 // Adds problems with keys of the server, of participation and of the downlink.
 template <class T>
 void check_server(const CheckedParts<T>& parts, const ExchangeChannel<T>& down, Problems& problems) {
@@ -213,6 +222,7 @@ void check_server(const CheckedParts<T>& parts, const ExchangeChannel<T>& down, 
     problems.push_back({"server.average", "\"normalised\" needs " + needs});
   }
   check_aggregation(parts, problems);
+  check_delivery(parts, problems);
   if (parts.scenario.server.statistics && running_averages_of(parts.problem.layers()).empty())
     problems.push_back({"server.statistics", "the model has no running statistics, which batch_norm layers have; drop the key"});
   const ParameterKinds kinds = kinds_of(layers_of_run(parts.scenario, parts.problem.layers()));

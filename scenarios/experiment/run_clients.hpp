@@ -16,14 +16,15 @@
 #include "scenarios/experiment/run_method.hpp"
 #include "scenarios/file/measure_set.hpp"
 #include "scenarios/file/sweep.hpp"
+#include "server/delivery_policy.hpp"
 
 namespace fl {
 
 // Largest and likely number of clients in a round.
 struct CohortSizes {
   std::size_t most = 0, likely = 0;
-  std::size_t enough = 0;  // messages after which a round goes on without the others; 0 = all
-  std::size_t waves = 1;   // rounds that may be open at the same time
+  std::size_t awaited = 0;  // messages that a round is made for, less than `most` with over-selection; 0 = those of all clients
+  std::size_t waves = 1;    // rounds that may be open at the same time
 };
 
 template <class T>
@@ -55,6 +56,7 @@ struct ClientRequest {
   const FederatedProblem<T>& problem;
   const RunMethod<T>& method;
   const RunSettings& run;
+  const DeliveryPolicy& delivery;
   SharedState<T>& shared;  // the replica of this process
   const MeasureSet<T>& measures;
   CohortSizes cohort;
@@ -65,8 +67,9 @@ struct ClientRequest {
 class ClientSource {
  public:
   virtual ~ClientSource() = default;
-  // Returns the number of clients to ask in a round, as a multiple of those whose messages are awaited.
-  [[nodiscard]] virtual double over_selection() const { return 1; }
+  // Returns the part of role "delivery" that a run with these clients has: the scenario's, or the one that settings of this source make.
+  // Throws ConfigError if the two disagree.
+  [[nodiscard]] virtual Part delivery_of(const Part& written) const { return written; }
   [[nodiscard]] virtual std::unique_ptr<RunClients<float>> clients_of(const ClientRequest<float>& request) = 0;
   [[nodiscard]] virtual std::unique_ptr<RunClients<double>> clients_of(const ClientRequest<double>& request) = 0;
 };

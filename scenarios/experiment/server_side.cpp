@@ -8,6 +8,10 @@
 
 namespace fl {
 
+std::unique_ptr<DeliveryPolicy> make_delivery(const Part& part) {
+  return about_key("delivery.kind", [&] { return make_named<DeliveryPolicy>("delivery", part, Precision::float64); });
+}
+
 template <class T>
 ServerParts<T> make_server_parts(const Scenario& scenario, const FederatedProblem<T>& problem) {
   ServerParts<T> parts;
@@ -15,6 +19,7 @@ ServerParts<T> make_server_parts(const Scenario& scenario, const FederatedProble
             [&] { parts.optimizer = make_named<ServerOptimizer<T>>("server_optimizer", scenario.server.part, kPrecisionOf<T>); });
   about_key("aggregation.kind",
             [&] { parts.aggregation = make_named<AggregationRule>("aggregation", scenario.aggregation, Precision::float64); });
+  parts.delivery = make_delivery(scenario.delivery);
   about_key("participation.kind", [&] {
     parts.participation = make_named<Participation>("participation", scenario.participation.part, Precision::float64);
     parts.participation->open(problem.shards().size(),

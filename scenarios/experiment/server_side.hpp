@@ -7,6 +7,7 @@
 #include "scenarios/experiment/federated_problem.hpp"
 #include "scenarios/experiment/run_method.hpp"
 #include "scenarios/file/scenario.hpp"
+#include "server/delivery_policy.hpp"
 #include "server/round.hpp"
 
 namespace fl {
@@ -17,7 +18,11 @@ struct ServerParts {
   std::unique_ptr<Participation> participation;
   std::unique_ptr<ServerOptimizer<T>> optimizer;
   std::unique_ptr<AggregationRule> aggregation;
+  std::unique_ptr<DeliveryPolicy> delivery;
 };
+
+// Throws ConfigError if the part rejects its options.
+[[nodiscard]] std::unique_ptr<DeliveryPolicy> make_delivery(const Part& part);
 
 // Throws ConfigError if a part rejects its options.
 template <class T>

@@ -85,9 +85,9 @@ struct StandIn {
   std::vector<std::string> keys;
 };
 
-const std::vector<std::string> kMethodKeys = {"feedback",          "postprocessor.kind", "aggregation.kind",     "server.average",
-                                              "server.kind",       "local.kind",         "local_optimizer.kind", "participation.absent",
-                                              "compressor.up.unit"};
+const std::vector<std::string> kMethodKeys = {
+    "feedback",    "postprocessor.kind", "aggregation.kind",     "delivery.kind",        "server.average",
+    "server.kind", "local.kind",         "local_optimizer.kind", "participation.absent", "compressor.up.unit"};
 
 // Methods that go together, in the place of methods that do not.
 StandIn with_plain_method(Scenario s) {
@@ -100,6 +100,7 @@ StandIn with_plain_method(Scenario s) {
   s.server.part = default_part("server_optimizer", "sgd");
   s.postprocessor = default_part("postprocessor", "none");
   s.aggregation = default_part("aggregation", "mean");
+  s.delivery = default_part("delivery", "all");
   s.participation.absent = AbsentState::keep;
   s.local = default_part("local_update", "sgd");
   s.local_optimizer = default_part("local_optimizer", "sgd");

@@ -171,6 +171,7 @@ struct Scenario {
   Part local_optimizer{"sgd", {}};  // role "local_optimizer"
   Part postprocessor{"none", {}};   // role "postprocessor"
   Part aggregation{"mean", {}};     // role "aggregation"
+  Part delivery{"all", {}};         // role "delivery"
   ServerSpec server;
   EvaluateOptions evaluate;
 

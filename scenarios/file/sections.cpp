@@ -240,6 +240,15 @@ Section aggregation_section(Part& part) {
   return section;
 }
 
+Section delivery_section(Part& part) {
+  Section section =
+      part_section("delivery", "delivery", part,
+                   "When a round stops waiting for the clients' messages, and whose messages count. Policies other than \"all\" "
+                   "need times of arrival, which a run over a network has.");
+  section.unwritten_kind = "all";
+  return section;
+}
+
 Section server_section(ServerSpec& server) {
   Section section =
       part_section("server", "server_optimizer", server.part, "How the server averages the messages and applies the estimate.");
@@ -409,6 +418,7 @@ void for_each_section(Scenario& s, const F& f) {
   f("feedback.up",
     [&] { return part_section("feedback.up", "feedback", s.feedback_up, "The method that keeps the clients' compression error."); });
   f("postprocessor", [&] { return postprocessor_section(s.postprocessor); });
+  f("delivery", [&] { return delivery_section(s.delivery); });
   f("aggregation", [&] { return aggregation_section(s.aggregation); });
   f("server", [&] { return server_section(s.server); });
   f("evaluate", [&] { return evaluate_section(s.evaluate); });

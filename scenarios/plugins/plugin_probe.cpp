@@ -34,6 +34,7 @@
 #include "scenarios/measures/measure.hpp"
 #include "scenarios/plugins/plugins.hpp"
 #include "server/aggregation_rule.hpp"
+#include "server/delivery_policy.hpp"
 #include "server/participation.hpp"
 #include "server/server_optimizer.hpp"
 
@@ -100,6 +101,7 @@ void make_once(const PartName& part, Precision precision) {
     make_as<Partitioner>(factory, options);
     make_as<Participation>(factory, options);
     make_as<AggregationRule>(factory, options);
+    make_as<DeliveryPolicy>(factory, options);
   } catch (const std::exception&) {
   }
 }

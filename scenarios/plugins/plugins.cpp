@@ -127,7 +127,8 @@ std::vector<PartName> parts_of(const Scenario& s) {
                                  {"server_optimizer", s.server.part.kind},
                                  {"aggregation", s.aggregation.kind},
                                  {"local_optimizer", s.local_optimizer.kind},
-                                 {"postprocessor", s.postprocessor.kind}};
+                                 {"postprocessor", s.postprocessor.kind},
+                                 {"delivery", s.delivery.kind}};
   for (const auto& [_, spec] : s.up) parts.push_back({"compressor", spec.part.kind});
   for (const NamedPart& measure : s.evaluate.measures) parts.push_back({"measure", measure.part});
   std::erase_if(parts, [](const PartName& part) { return part.name.empty(); });

@@ -161,6 +161,21 @@ TEST_F(PluginTest, ALocalOptimizerIsAPlugin) {
   }
 }
 
+// A delivery is one file. A simulated run has no times of arrival for it.
+TEST_F(PluginTest, ADeliveryIsAPlugin) {
+  write_small();
+  EXPECT_THAT(fedbits({"list", "deliveries"}).out, AllOf(HasSubstr("all"), HasSubstr("first"), HasSubstr("deadline")));
+  EXPECT_THAT(fedbits({"list", "deliveries", "--plugin", plugin("quorum")}).out, HasSubstr("quorum"));
+  const Outcome checked = fedbits({"check", "--plugin", plugin("quorum")});
+  EXPECT_EQ(checked.code, 0) << checked.out;
+  EXPECT_THAT(checked.out, AllOf(HasSubstr("delivery quorum"), HasSubstr("5 checks, 0 failed")));
+  for (const std::string command : {"run", "plan"}) {
+    const Outcome refused = fedbits({command, "small.toml", "--plugin", plugin("quorum"), "--set", "delivery.kind=quorum"});
+    EXPECT_EQ(refused.code, 2) << command;
+    EXPECT_THAT(refused.err, AllOf(HasSubstr("'quorum' decides by times of arrival"), HasSubstr("fedbits serve"))) << command;
+  }
+}
+
 TEST_F(PluginTest, WhatARunDoesNotUseIsNotRecorded) {
   write_small();
   ASSERT_EQ(fedbits({"run", "small.toml", "--out", "out", "--plugin", plugin("big_client")}).code, 0);
@@ -226,7 +241,7 @@ TEST_F(PluginTest, WhatCannotBeLoadedIsRefusedInOneLine) {
     {plugin("empty"), "it registers no part"},
     {plugin("no_role"),
      "it threw while it was loaded: part \"half\": unknown role \"compresor\"; did you mean \"compressor\"? known: "
-     "aggregation, compressor, data, feedback, layer, local_optimizer, local_update, measure, model, participation, partitioner, "
+     "aggregation, compressor, data, delivery, feedback, layer, local_optimizer, local_update, measure, model, participation, partitioner, "
      "postprocessor, "
      "server_optimizer\n"},
   };
@@ -341,8 +356,9 @@ TEST_F(PluginTest, ChecksOfBuiltInPartsAndWrongNames) {
   EXPECT_THAT(one.out, HasSubstr("1 checks, 0 failed"));
   const Outcome unchecked = fedbits({"check", "ef14"});
   EXPECT_EQ(unchecked.code, 2);
-  EXPECT_THAT(unchecked.err,
-              HasSubstr("there are no checks for this role: feedback ef14 (roles with checks: compressor, measure, model, partitioner)"));
+  EXPECT_THAT(
+      unchecked.err,
+      HasSubstr("there are no checks for this role: feedback ef14 (roles with checks: compressor, delivery, measure, model, partitioner)"));
   EXPECT_THAT(unchecked.out, Not(HasSubstr("0 failed")));
   const Outcome mixed = fedbits({"check", "top_k", "ef14", "--only", "bits"});
   EXPECT_EQ(mixed.code, 2) << "what was not checked has not passed";

@@ -17,6 +17,7 @@
 #include "fl_core/config/registry.hpp"
 #include "fl_core/data/partitioner.hpp"
 #include "fl_core/ops/ops.hpp"
+#include "server/delivery_policy.hpp"
 
 namespace fl::cpu {
 namespace {
@@ -381,6 +382,66 @@ TEST(FaultyPostprocessors, AreFoundByTheCheckOfTheirFault) {
                                            {"clipping_throws", "bound", "threw: in the dark"}}) {
     std::string text;
     EXPECT_THAT(failed_checks("postprocessor", part, &text), Contains(check)) << part;
+    EXPECT_THAT(text, HasSubstr(words)) << part;
+  }
+}
+
+// ---- deliveries -----------------------------------------------------------------------------------------------------------------
+
+// The first half of the awaited messages, with one fault.
+template <int kFaulty>
+class FirstHalf final : public DeliveryPolicy {
+ public:
+  explicit FirstHalf(const NoOptions&) {}
+  [[nodiscard]] bool waits_for_all() const override { return kFaulty == 7; }
+  [[nodiscard]] double over_selection() const override { return kFaulty == 8 ? 0.5 : 1; }
+  [[nodiscard]] double decide(std::span<const double> arrival_s, std::size_t awaited, std::span<std::uint8_t> counts) const override {
+    std::vector<double> times(arrival_s.begin(), arrival_s.end());
+    std::ranges::sort(times);
+    double closes = times[(awaited - 1) / 2];
+    if (kFaulty == 1) closes = std::numeric_limits<double>::quiet_NaN();
+    if (kFaulty == 2 && times.size() == 7) closes = std::numeric_limits<double>::infinity();
+    if (kFaulty == 3 && !std::isfinite(closes)) closes = 0;
+    if (kFaulty == 5) closes += ++calls_;
+    if (kFaulty == 6) closes = std::isfinite(times.back()) ? closes : times.back();  // it knows what comes later
+    if (kFaulty == 7 && !std::isfinite(closes)) closes = 1e9;
+    for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = std::isfinite(arrival_s[i]) && arrival_s[i] <= closes ? 1 : 0;
+    if (kFaulty == 4) counts.back() = 1;
+    if (kFaulty == 9) std::ranges::transform(arrival_s, counts.begin(), [](double t) { return std::isfinite(t) ? 1 : 0; });
+    return closes;
+  }
+
+ private:
+  mutable double calls_ = 0;
+};
+FL_REGISTER_DELIVERY(FirstHalf<0>, NoOptions, "first_half", "", "");
+FL_REGISTER_DELIVERY(FirstHalf<1>, NoOptions, "closes_at_nan", "", "");
+FL_REGISTER_DELIVERY(FirstHalf<2>, NoOptions, "never_closes", "", "");
+FL_REGISTER_DELIVERY(FirstHalf<3>, NoOptions, "closes_at_once", "", "");
+FL_REGISTER_DELIVERY(FirstHalf<4>, NoOptions, "counts_the_lost", "", "");
+FL_REGISTER_DELIVERY(FirstHalf<5>, NoOptions, "remembers_calls", "", "");
+FL_REGISTER_DELIVERY(FirstHalf<6>, NoOptions, "looks_ahead", "", "");
+FL_REGISTER_DELIVERY(FirstHalf<7>, NoOptions, "claims_to_wait", "", "");
+FL_REGISTER_DELIVERY(FirstHalf<8>, NoOptions, "asks_too_few", "", "");
+FL_REGISTER_DELIVERY(FirstHalf<9>, NoOptions, "counts_the_late", "", "");
+
+TEST(FaultyDeliveries, ASoundOnePasses) {
+  std::string text;
+  EXPECT_THAT(failed_checks("delivery", "first_half", &text), IsEmpty()) << text;
+}
+
+TEST(FaultyDeliveries, AreFoundByTheCheckOfTheirFault) {
+  for (const auto& [part, check, words] : {std::tuple{"closes_at_nan", "closes", "no number"},
+                                           {"never_closes", "closes", "does not close"},
+                                           {"closes_at_once", "closes", "closes at its opening"},
+                                           {"counts_the_lost", "counts", "has not arrived counts"},
+                                           {"remembers_calls", "repeats", "another answer"},
+                                           {"looks_ahead", "online", "one by one"},
+                                           {"claims_to_wait", "closes", "although waits_for_all()"},
+                                           {"asks_too_few", "asked", "fewer clients"},
+                                           {"counts_the_late", "counts", "after the round has closed"}}) {
+    std::string text;
+    EXPECT_THAT(failed_checks("delivery", part, &text), Contains(check)) << part;
     EXPECT_THAT(text, HasSubstr(words)) << part;
   }
 }

@@ -74,8 +74,8 @@ class MemoryPeers final : public net::Peers {
       keep(clients.measure(frame));
     }
   }
-  void expect(std::vector<net::Expected> frames, std::span<const std::uint8_t> required, std::size_t enough) override {
-    answers_.expect(std::move(frames), required, enough);
+  void expect(std::vector<net::Expected> frames, std::span<const std::uint8_t> required) override {
+    answers_.expect(std::move(frames), required);
   }
   // Answers arrive in the reverse of the order in which they were computed.
   [[nodiscard]] net::Answers collect(const net::Wait&, const std::function<bool()>& goes_on) override {

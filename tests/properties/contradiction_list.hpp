@@ -248,6 +248,8 @@ inline const std::vector<Contradiction> kContradictions = {
      {"participation", R"~(kind = "trace"; path = "trace_a.csv")~"}}},
     {"a trace that is a table", {"participation.path"}, {{"participation", R"~(kind = "trace"; path = "table.csv")~"}}},
     {"no trace", {"participation"}, {{"participation", R"~(kind = "trace")~"}}},
+    {"a deadline without times of arrival", {"delivery.kind"}, {{"delivery", R"~(kind = "deadline"; deadline_s = 2)~"}}},
+    {"the first messages without times of arrival", {"delivery.kind"}, {{"delivery", R"~(kind = "first")~"}}},
     {"absent clients without memory", {"participation.absent"},
      {{"participation", R"~(kind = "uniform"; clients = 2; absent = "decay")~"}}},
     {"normalised averages of gradients", {"server.average"}, {{"server", R"~(average = "normalised")~"}}},

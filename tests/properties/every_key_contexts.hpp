@@ -48,6 +48,7 @@ inline const std::vector<Exempt> kExempt = {
     {"", "", "results_version", "any number but the program's own is refused; results_version_test says how"},
     {"", "", "matrix_products", "rounds on GPUs alone; tests/gpu/training_test.cpp"},
     {"data", "synthetic", "alpha", "cancels in the publication's formula, as the key's description says"},
+    {"delivery", "*", "*", "needs times of arrival; tests/net/delivery_of_runs_test.cpp"},
     {"stop", "", "seconds", "refused as long as there is no clock of simulated time"},
 };
 

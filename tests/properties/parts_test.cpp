@@ -23,7 +23,7 @@ bool takes_too_long(const std::string& part) {
 
 std::vector<Task> all_tasks() {
   std::vector<Task> tasks;
-  for (const std::string role : {"compressor", "local_optimizer", "measure", "model", "partitioner", "postprocessor"})
+  for (const std::string role : {"compressor", "delivery", "local_optimizer", "measure", "model", "partitioner", "postprocessor"})
     for (const std::string& part : Registry::instance().names(role))
       for (const Check& check : checks_of(role))
         if (!takes_too_long(part)) tasks.push_back({role, part, check});
@@ -47,11 +47,12 @@ TEST(Checks, AreThereForTheRolesThatHaveThemAlone) {
   EXPECT_EQ(checks_of("compressor").size(), compressor_checks().size() + contract_checks().size());
   EXPECT_FALSE(checks_of("model").empty());
   EXPECT_FALSE(checks_of("partitioner").empty());
+  EXPECT_FALSE(checks_of("delivery").empty());
   EXPECT_FALSE(checks_of("measure").empty());
   EXPECT_FALSE(checks_of("postprocessor").empty());
   EXPECT_FALSE(checks_of("local_optimizer").empty());
   EXPECT_TRUE(checks_of("feedback").empty());
-  for (const std::string role : {"compressor", "measure", "model", "partitioner"})
+  for (const std::string role : {"compressor", "delivery", "measure", "model", "partitioner"})
     EXPECT_GE(Registry::instance().names(role).size(), 3u) << role;
 }
 
