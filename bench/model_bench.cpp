@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "clients/model.hpp"
+#include "clients/learning/model.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/memory/workspace.hpp"
 #include "fl_core/ops/cpu/machine_vector.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "checks/check.hpp"
-#include "clients/model.hpp"
+#include "clients/learning/model.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/memory/workspace.hpp"
 #include "fl_core/random/random.hpp"

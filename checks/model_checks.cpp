@@ -10,7 +10,7 @@
 
 #include "checks/check.hpp"
 #include "checks/model_cases.hpp"
-#include "clients/loss_with_gradient.hpp"
+#include "clients/learning/loss_with_gradient.hpp"
 
 namespace fl::checks {
 namespace {

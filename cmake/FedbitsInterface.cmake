@@ -7,7 +7,7 @@ set(FL_INTERFACE_ROOTS
   # linear models
   clients/kernels/linear_model.hpp
   # roles without a page of their own
-  clients/local_optimizer.hpp clients/optimizers/entries.hpp clients/optimizers/state_field.hpp clients/local_update.hpp
+  clients/learning/local_optimizer.hpp clients/optimizers/entries.hpp clients/optimizers/state_field.hpp clients/learning/local_update.hpp
   compressors/feedback/feedback.hpp compressors/postprocessors/postprocessor.hpp fl_core/data/data_generator.hpp server/aggregation_rule.hpp
   server/delivery_policy.hpp server/participation.hpp server/server_optimizer.hpp
   # CUDA halves of layers

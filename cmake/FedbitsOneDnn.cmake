@@ -3,6 +3,6 @@
 
 # Only the files that ask are told, so that a compiler cache serves the rest to builds with and without oneDNN.
 set_source_files_properties(clients/nn/onednn.cpp clients/nn/gemm.cpp clients/nn/convolution.cpp
-  server/checkpoint.cpp PROPERTIES COMPILE_DEFINITIONS FL_WITH_ONEDNN)
+  fl_core/state/checkpoint.cpp PROPERTIES COMPILE_DEFINITIONS FL_WITH_ONEDNN)
 target_include_directories(fedbits_third_party SYSTEM INTERFACE ${FL_ONEDNN_INCLUDE})
 target_link_libraries(fedbits_third_party INTERFACE ${FL_ONEDNN_LIBRARY} gomp)

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "compressors/compressor.hpp"
-#include "compressors/low_rank.hpp"
+#include "compressors/support/low_rank.hpp"
 #include "fl_core/config/registry.hpp"
 
 namespace fl {

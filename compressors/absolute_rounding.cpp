@@ -25,9 +25,9 @@
 #include <limits>
 #include <type_traits>
 
-#include "compressors/absolute_scale.hpp"
 #include "compressors/compressor.hpp"
-#include "compressors/quantizer.hpp"
+#include "compressors/support/absolute_scale.hpp"
+#include "compressors/support/quantizer.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/message/payload_segments.hpp"
 

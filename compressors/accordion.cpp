@@ -17,12 +17,12 @@
 #include <cmath>
 #include <vector>
 
-#include "compressors/by_segment.hpp"
 #include "compressors/compressor.hpp"
-#include "compressors/few_numbers.hpp"
-#include "compressors/quantizer.hpp"
-#include "compressors/state_from_message.hpp"
-#include "compressors/wrapped.hpp"
+#include "compressors/support/by_segment.hpp"
+#include "compressors/support/few_numbers.hpp"
+#include "compressors/support/quantizer.hpp"
+#include "compressors/support/state_from_message.hpp"
+#include "compressors/support/wrapped.hpp"
 #include "fl_core/config/differences.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/ops/ops.hpp"

@@ -12,7 +12,7 @@
 #include <algorithm>
 
 #include "compressors/compressor.hpp"
-#include "compressors/random_levels.hpp"
+#include "compressors/support/random_levels.hpp"
 #include "fl_core/config/differences.hpp"
 #include "fl_core/config/registry.hpp"
 

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "compressors/compressor.hpp"
-#include "compressors/kept_with_probability.hpp"
-#include "compressors/low_rank.hpp"
-#include "compressors/quantizer.hpp"
-#include "compressors/sparsity.hpp"
+#include "compressors/support/kept_with_probability.hpp"
+#include "compressors/support/low_rank.hpp"
+#include "compressors/support/quantizer.hpp"
+#include "compressors/support/sparsity.hpp"
 #include "fl_core/config/registry.hpp"
 
 namespace fl {

@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "compressors/compressor.hpp"
-#include "compressors/quantizer.hpp"
-#include "compressors/sampled_search.hpp"
-#include "compressors/sparsity.hpp"
+#include "compressors/support/quantizer.hpp"
+#include "compressors/support/sampled_search.hpp"
+#include "compressors/support/sparsity.hpp"
 #include "fl_core/config/registry.hpp"
 
 namespace fl {
@@ -69,9 +69,9 @@ inline void validate(const DgcSampledOptions& o, Problems& problems) {
 
 // The header of the device defines send_by_samples.
 #if defined(FL_DEVICE_IS_CUDA)
-#include "compressors/sampled_search_on_gpu.cuh"
+#include "compressors/support/sampled_search_on_gpu.cuh"
 #else
-#include "compressors/sampled_search_on_cpu.hpp"
+#include "compressors/support/sampled_search_on_cpu.hpp"
 #endif
 
 namespace fl::FL_DEVICE_NS {

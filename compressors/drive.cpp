@@ -1,7 +1,7 @@
 // DRIVE: the signs of a randomly rotated segment and one scale.
 //
 //   C(x) = S R^-1 sgn(R x),   scale = "unbiased": S = |x|^2 / |Rx|_1      scale = "min_error": S = |Rx|_1 / d
-//   R: compressors/rotation.hpp
+//   R: compressors/support/rotation.hpp
 //
 // min_error is the projection of x on R^-1 sgn(Rx): |C(x)-x|^2 = |x|^2 - |Rx|_1^2 / d. A contraction in expectation with delta =
 // flatness^2, 1/2 if all segments are powers of two and 1/4 otherwise (rotation.hpp; a uniform rotation has 2/pi in the limit, and the
@@ -17,7 +17,7 @@
 #include <cmath>
 
 #include "compressors/compressor.hpp"
-#include "compressors/rotation.hpp"
+#include "compressors/support/rotation.hpp"
 #include "fl_core/config/registry.hpp"
 
 namespace fl {

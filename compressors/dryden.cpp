@@ -15,9 +15,9 @@
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
-#include "compressors/quantizer.hpp"
-#include "compressors/sparsity.hpp"
-#include "compressors/thresholds.hpp"
+#include "compressors/support/quantizer.hpp"
+#include "compressors/support/sparsity.hpp"
+#include "compressors/support/thresholds.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/ops/ops.hpp"
 

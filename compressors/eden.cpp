@@ -1,7 +1,8 @@
 // EDEN: a randomly rotated segment, quantised with the optimal levels for normal numbers, and one scale.
 //
-//   z = sqrt(d) R x / |x|,   Q(z)_j the centroid nearest to z_j: 2^b of them, Lloyd-Max for N(0,1)            (R: compressors/rotation.hpp)
-//   C(x) = S R^-1 Q(z),   scale = "unbiased": S = |x|^2 / <Rx, Q(z)>      scale = "min_error": S = <Rx, Q(z)> / |Q(z)|^2
+//   z = sqrt(d) R x / |x|,   Q(z)_j the centroid nearest to z_j: 2^b of them, Lloyd-Max for N(0,1)            (R:
+//   compressors/support/rotation.hpp) C(x) = S R^-1 Q(z),   scale = "unbiased": S = |x|^2 / <Rx, Q(z)>      scale = "min_error": S = <Rx,
+//   Q(z)> / |Q(z)|^2
 //
 // b = 1 is DRIVE: both centroids are +-sqrt(2/pi), which the scale absorbs.
 // min_error is a projection: |C(x)-x|^2 = |x|^2 - <Rx,Q>^2 / |Q|^2. A contraction in expectation: with the best scale the error is at most
@@ -17,8 +18,8 @@
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
-#include "compressors/normal_centroids.hpp"
-#include "compressors/rotation.hpp"
+#include "compressors/support/normal_centroids.hpp"
+#include "compressors/support/rotation.hpp"
 #include "fl_core/config/registry.hpp"
 
 namespace fl {

@@ -13,7 +13,7 @@
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
-#include "compressors/quantizer.hpp"
+#include "compressors/support/quantizer.hpp"
 #include "fl_core/config/registry.hpp"
 
 namespace fl {

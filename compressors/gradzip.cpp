@@ -15,8 +15,8 @@
 #include <cstddef>
 
 #include "compressors/compressor.hpp"
-#include "compressors/low_rank.hpp"
-#include "compressors/thresholds.hpp"
+#include "compressors/support/low_rank.hpp"
+#include "compressors/support/thresholds.hpp"
 #include "fl_core/config/differences.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/ops/ops.hpp"

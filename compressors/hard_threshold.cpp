@@ -22,7 +22,7 @@
 #include <string>
 
 #include "compressors/compressor.hpp"
-#include "compressors/value_format.hpp"
+#include "compressors/support/value_format.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/config/rule_field.hpp"

@@ -7,7 +7,7 @@
 // error is 2^-8 over the range of float32 (delta = 1 - 2^-16).
 // Group: quantiser
 #include "compressors/compressor.hpp"
-#include "compressors/value_format.hpp"
+#include "compressors/support/value_format.hpp"
 #include "fl_core/config/aliases.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/ops/ops.hpp"

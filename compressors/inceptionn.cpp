@@ -18,7 +18,7 @@
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
-#include "compressors/quantizer.hpp"
+#include "compressors/support/quantizer.hpp"
 #include "fl_core/config/registry.hpp"
 
 namespace fl {

@@ -12,9 +12,9 @@
 #include <algorithm>
 
 #include "compressors/compressor.hpp"
-#include "compressors/quantizer.hpp"
-#include "compressors/state_from_message.hpp"
-#include "compressors/wrapped.hpp"
+#include "compressors/support/quantizer.hpp"
+#include "compressors/support/state_from_message.hpp"
+#include "compressors/support/wrapped.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/ops/ops.hpp"
 

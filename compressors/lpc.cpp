@@ -15,7 +15,7 @@
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
-#include "compressors/random_levels.hpp"
+#include "compressors/support/random_levels.hpp"
 #include "fl_core/config/registry.hpp"
 
 namespace fl {

@@ -15,8 +15,8 @@
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
-#include "compressors/quantizer.hpp"
-#include "compressors/random_levels.hpp"
+#include "compressors/support/quantizer.hpp"
+#include "compressors/support/random_levels.hpp"
 #include "fl_core/config/registry.hpp"
 
 namespace fl {

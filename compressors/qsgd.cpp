@@ -12,7 +12,7 @@
 // Alistarh, Grubic, Li, Tomioka, Vojnovic, "QSGD: Communication-efficient SGD via gradient quantization and encoding", NeurIPS 2017.
 // Group: quantiser
 #include "compressors/compressor.hpp"
-#include "compressors/random_levels.hpp"
+#include "compressors/support/random_levels.hpp"
 #include "fl_core/config/registry.hpp"
 
 namespace fl {

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "compressors/compressor.hpp"
-#include "compressors/quantizer.hpp"
-#include "compressors/sparsity.hpp"
+#include "compressors/support/quantizer.hpp"
+#include "compressors/support/sparsity.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/ops/ops.hpp"
 

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "compressors/compressor.hpp"
-#include "compressors/known_sizes.hpp"
-#include "compressors/sparsity.hpp"
-#include "compressors/value_format.hpp"
+#include "compressors/support/known_sizes.hpp"
+#include "compressors/support/sparsity.hpp"
+#include "compressors/support/value_format.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/ops/ops.hpp"
 

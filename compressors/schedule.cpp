@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "compressors/by_segment.hpp"
 #include "compressors/compressor.hpp"
-#include "compressors/wrapped.hpp"
+#include "compressors/support/by_segment.hpp"
+#include "compressors/support/wrapped.hpp"
 #include "fl_core/config/registry.hpp"
 
 namespace fl {

@@ -15,7 +15,7 @@
 // rounds. It has no class: the fit determines the number of entries sent, which may be 0. Intended for error feedback. Published bits: 32
 // per value.
 // Sums are those of reduce_rows, the same on every device; formulas are evaluated on the host. gamma_pareto takes a logarithm of every
-// magnitude, which every device rounds alike (compressors/logarithm.hpp). A. M. Abdelmoniem, A. Elzanaty, M.-S. Alouini, M.
+// magnitude, which every device rounds alike (compressors/support/logarithm.hpp). A. M. Abdelmoniem, A. Elzanaty, M.-S. Alouini, M.
 // Canini, "An efficient statistical-based gradient compression technique for distributed training systems", MLSys 2021, and its code, with
 // which formulas and rules were compared.
 // Group: sparsifier
@@ -27,12 +27,12 @@
 #include <vector>
 
 #include "compressors/compressor.hpp"
-#include "compressors/dense_form.hpp"
-#include "compressors/few_numbers.hpp"
-#include "compressors/incomplete_gamma.hpp"
-#include "compressors/logarithm.hpp"
-#include "compressors/quantizer.hpp"
-#include "compressors/sparsity.hpp"
+#include "compressors/support/dense_form.hpp"
+#include "compressors/support/few_numbers.hpp"
+#include "compressors/support/incomplete_gamma.hpp"
+#include "compressors/support/logarithm.hpp"
+#include "compressors/support/quantizer.hpp"
+#include "compressors/support/sparsity.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/ops/ops.hpp"
 

@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "compressors/compressor.hpp"
-#include "compressors/few_numbers.hpp"
-#include "compressors/sparsity.hpp"
+#include "compressors/support/few_numbers.hpp"
+#include "compressors/support/sparsity.hpp"
 #include "fl_core/config/differences.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/config/registry.hpp"

@@ -7,7 +7,7 @@
 // F. Sattler, S. Wiedemann, K.-R. Mueller, W. Samek, "Robust and communication-efficient federated learning from non-iid data", TNNLS 2020.
 // Group: hybrid
 #include "compressors/compressor.hpp"
-#include "compressors/sparsity.hpp"
+#include "compressors/support/sparsity.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/ops/ternary_top_k.hpp"
 

@@ -1,7 +1,7 @@
 // SZ-like compression: numbers are rounded to a grid, each is predicted from its neighbours, and the differences are entropy-coded.
 //
-//   t = 2 eb (1 - m),   q_j = the integer nearest to x_j / t, half to even,   C(x)_j = q_j t           (m, R: compressors/error_bound.hpp)
-//   message: d_j = q_j - prediction, from which the receiver computes q
+//   t = 2 eb (1 - m),   q_j = the integer nearest to x_j / t, half to even,   C(x)_j = q_j t           (m, R:
+//   compressors/support/error_bound.hpp) message: d_j = q_j - prediction, from which the receiver computes q
 //     predictor = "none"       prediction 0
 //     predictor = "previous"   q_(j-1) of the same segment, 0 for its first number
 //     predictor = "plane"      q[i-1,j] + q[i,j-1] - q[i-1,j-1] of a matrix, 0 for numbers outside it; "previous" for other segments
@@ -29,8 +29,8 @@
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
-#include "compressors/error_bound.hpp"
-#include "compressors/quantizer.hpp"
+#include "compressors/support/error_bound.hpp"
+#include "compressors/support/quantizer.hpp"
 #include "fl_core/config/differences.hpp"
 #include "fl_core/config/registry.hpp"
 

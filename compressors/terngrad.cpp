@@ -19,7 +19,7 @@
 #include <string>
 
 #include "compressors/compressor.hpp"
-#include "compressors/random_levels.hpp"
+#include "compressors/support/random_levels.hpp"
 #include "fl_core/config/registry.hpp"
 
 namespace fl {

@@ -9,8 +9,8 @@
 // memory", NeurIPS 2018; Alistarh et al., "The convergence of sparsified gradient methods", NeurIPS 2018.
 // Group: sparsifier
 #include "compressors/compressor.hpp"
-#include "compressors/sparsity.hpp"
-#include "compressors/value_format.hpp"
+#include "compressors/support/sparsity.hpp"
+#include "compressors/support/value_format.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/message/payload_segments.hpp"
 #include "fl_core/ops/ops.hpp"

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "compressors/compressor.hpp"
-#include "compressors/quantizer.hpp"
+#include "compressors/support/quantizer.hpp"
 #include "fl_core/config/differences.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/ops/ops.hpp"

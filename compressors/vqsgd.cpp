@@ -12,7 +12,7 @@
 #include <cmath>
 
 #include "compressors/compressor.hpp"
-#include "compressors/quantizer.hpp"
+#include "compressors/support/quantizer.hpp"
 #include "fl_core/config/registry.hpp"
 
 namespace fl {

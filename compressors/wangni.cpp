@@ -12,8 +12,8 @@
 #include <cmath>
 
 #include "compressors/compressor.hpp"
-#include "compressors/kept_with_probability.hpp"
-#include "compressors/sparsity.hpp"
+#include "compressors/support/kept_with_probability.hpp"
+#include "compressors/support/sparsity.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/ops/ops.hpp"
 

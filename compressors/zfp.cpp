@@ -4,8 +4,8 @@
 //   block = "line"     y = A x for every four numbers of a segment, in order
 //   block = "square"   Y = A X A^T for every 4 x 4 numbers of a matrix; other segments as "line"
 //   A [4,4] orthonormal, A_ki = w_k cos(pi (2i+1) k / 8), w_0 = 1/2, else 1/sqrt(2)                                       (DCT-II)
-//   h = 2 eb (1 - m) / g,   level_k = the integer nearest to y_k / h,   C(x) = A^T (h level)          (m, R: compressors/error_bound.hpp)
-//   g = G = max_i sum_k |A_ki| = 1 + cos(pi/8) = 1.924 for a line, G^2 = 3.701 for a square
+//   h = 2 eb (1 - m) / g,   level_k = the integer nearest to y_k / h,   C(x) = A^T (h level)          (m, R:
+//   compressors/support/error_bound.hpp) g = G = max_i sum_k |A_ki| = 1 + cos(pi/8) = 1.924 for a line, G^2 = 3.701 for a square
 //
 // A block that the edge of its segment cuts to r < 4 numbers (or rows, or columns) takes the cosine transform of length r, so that a
 // segment has as many coefficients as numbers: nothing is padded. The coefficient (k, l) of a block travels in the place of its entry (k,
@@ -32,8 +32,8 @@
 #include <limits>
 
 #include "compressors/compressor.hpp"
-#include "compressors/error_bound.hpp"
-#include "compressors/quantizer.hpp"
+#include "compressors/support/error_bound.hpp"
+#include "compressors/support/quantizer.hpp"
 #include "fl_core/config/differences.hpp"
 #include "fl_core/config/registry.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-#include "clients/descent.hpp"
-#include "clients/model.hpp"
+#include "clients/learning/descent.hpp"
+#include "clients/learning/model.hpp"
 #include "fl_core/config/device.hpp"
 
 namespace fl::cuda {

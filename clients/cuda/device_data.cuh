@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "clients/network_form.hpp"
+#include "clients/learning/network_form.hpp"
 #include "fl_core/data/dataset.hpp"
 #include "fl_core/memory/buffer.hpp"
 #include "fl_core/memory/exec.hpp"

@@ -3,7 +3,7 @@
 #include "clients/cuda/device_data.cuh"
 #include "clients/cuda/evaluation.hpp"
 #include "clients/cuda/network.hpp"
-#include "clients/weights_first.hpp"
+#include "clients/learning/weights_first.hpp"
 #include "fl_core/memory/cuda/memory.hpp"
 #include "fl_core/ops/cuda/plan.cuh"
 

@@ -1,8 +1,8 @@
-// Evaluation on a GPU (clients/device_evaluation.hpp).
+// Evaluation on a GPU (clients/learning/device_evaluation.hpp).
 #pragma once
 
-#include "clients/device_evaluation.hpp"
-#include "clients/network_form.hpp"
+#include "clients/learning/device_evaluation.hpp"
+#include "clients/learning/network_form.hpp"
 
 namespace fl::cuda {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "clients/cuda/gradient_store.cuh"
-#include "clients/network_form.hpp"
+#include "clients/learning/network_form.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/memory/exec.hpp"
 #include "fl_core/ops/matrix_products.hpp"

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "clients/descent.hpp"
-#include "clients/oracle.hpp"
+#include "clients/learning/descent.hpp"
+#include "clients/learning/oracle.hpp"
 #include "fl_core/memory/thread_pool.hpp"
 
 namespace fl::cuda {

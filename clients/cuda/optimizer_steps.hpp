@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "clients/descent.hpp"
-#include "clients/local_optimizer.hpp"
-#include "clients/optimizer_state.hpp"
+#include "clients/learning/descent.hpp"
+#include "clients/learning/local_optimizer.hpp"
+#include "clients/learning/optimizer_state.hpp"
 #include "fl_core/memory/workspace.hpp"
 
 namespace fl::cuda {

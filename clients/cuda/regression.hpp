@@ -7,7 +7,7 @@
 
 #include "clients/cuda/descent_step.cuh"
 #include "clients/cuda/device_data.cuh"
-#include "clients/network_form.hpp"
+#include "clients/learning/network_form.hpp"
 #include "fl_core/memory/exec.hpp"
 
 namespace fl::cuda {

@@ -17,7 +17,7 @@
 #include "clients/cuda/operands.cuh"
 #include "clients/cuda/tensor_tiles.cuh"
 #include "clients/cuda/tiles.cuh"
-#include "clients/device_room.hpp"
+#include "clients/learning/device_room.hpp"
 #include "fl_core/memory/workspace.hpp"
 #include "fl_core/ops/cuda/check.cuh"
 #include "fl_core/ops/matrix_products.hpp"

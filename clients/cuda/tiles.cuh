@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "clients/device_room.hpp"
+#include "clients/learning/device_room.hpp"
 #include "fl_core/ops/cuda/check.cuh"
 #include "fl_core/ops/cuda/instructions.cuh"
 

@@ -1,12 +1,12 @@
-// Training of many clients at a time on a GPU (clients/device_training.hpp).
+// Training of many clients at a time on a GPU (clients/learning/device_training.hpp).
 #pragma once
 
 #include <memory>
 
-#include "clients/descent.hpp"
-#include "clients/device_training.hpp"
-#include "clients/local_optimizer.hpp"
-#include "clients/network_form.hpp"
+#include "clients/learning/descent.hpp"
+#include "clients/learning/device_training.hpp"
+#include "clients/learning/local_optimizer.hpp"
+#include "clients/learning/network_form.hpp"
 #include "fl_core/data/dataset.hpp"
 
 namespace fl::cuda {

@@ -10,7 +10,7 @@
 #include "clients/kernels/links.hpp"
 #include "clients/kernels/pixel_rows.hpp"
 #include "clients/kernels/sparse_rows.hpp"
-#include "clients/model.hpp"
+#include "clients/learning/model.hpp"
 
 namespace fl::kernels {
 

@@ -10,8 +10,8 @@
 #include <span>
 #include <unordered_map>
 
-#include "clients/expects_shards.hpp"
 #include "clients/kernels/shard_layout.hpp"
+#include "clients/learning/expects_shards.hpp"
 
 namespace fl::kernels {
 

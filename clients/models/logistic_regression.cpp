@@ -8,8 +8,8 @@
 // The l2 term counts the bias too.
 #include <memory>
 
-#include "clients/bounded_gradients.hpp"
 #include "clients/kernels/linear_model.hpp"
+#include "clients/learning/bounded_gradients.hpp"
 #include "fl_core/config/registry.hpp"
 
 namespace fl {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "clients/bounded_gradients.hpp"
 #include "clients/kernels/gram.hpp"
 #include "clients/kernels/row_products.hpp"
-#include "clients/model.hpp"
+#include "clients/learning/bounded_gradients.hpp"
+#include "clients/learning/model.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/memory/workspace.hpp"
 

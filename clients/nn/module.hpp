@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "clients/network_form.hpp"
+#include "clients/learning/network_form.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/memory/exec.hpp"

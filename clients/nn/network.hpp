@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "clients/network_form.hpp"
+#include "clients/learning/network_form.hpp"
 #include "clients/nn/layer_text.hpp"
 #include "clients/nn/module.hpp"
 

@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "clients/loss_with_gradient.hpp"
-#include "clients/model.hpp"
+#include "clients/learning/loss_with_gradient.hpp"
+#include "clients/learning/model.hpp"
+#include "clients/learning/weights_first.hpp"
 #include "clients/nn/losses.hpp"
 #include "clients/nn/network.hpp"
-#include "clients/weights_first.hpp"
 
 namespace fl::nn {
 

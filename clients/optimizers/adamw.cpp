@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "clients/local_optimizer.hpp"
+#include "clients/learning/local_optimizer.hpp"
 #include "clients/optimizers/entries.hpp"
 #include "clients/optimizers/state_field.hpp"
 #include "fl_core/config/key_error.hpp"

@@ -6,7 +6,7 @@
 // Physics 4(5), 1964.
 #include <optional>
 
-#include "clients/local_optimizer.hpp"
+#include "clients/learning/local_optimizer.hpp"
 #include "clients/optimizers/entries.hpp"
 #include "clients/optimizers/state_field.hpp"
 #include "fl_core/config/registry.hpp"

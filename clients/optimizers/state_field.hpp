@@ -1,7 +1,7 @@
 // The option `state` of local optimizers: how long their vectors last.
 #pragma once
 
-#include "clients/local_optimizer.hpp"
+#include "clients/learning/local_optimizer.hpp"
 #include "fl_core/config/options.hpp"
 
 namespace fl {

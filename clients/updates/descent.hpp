@@ -8,9 +8,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "clients/local_update.hpp"
-#include "clients/local_work.hpp"
-#include "clients/optimizer_state.hpp"
+#include "clients/learning/local_update.hpp"
+#include "clients/learning/local_work.hpp"
+#include "clients/learning/optimizer_state.hpp"
 #include "fl_core/config/rule_field.hpp"
 
 namespace fl {

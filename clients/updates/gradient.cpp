@@ -1,7 +1,7 @@
 // One gradient at the model received: g_i = grad f_i(w), full or on a minibatch.
 //
 // subtract = "optimum" sends grad f_i(w) - grad f_i(x*) (EC-GDstar: the ideal shift that DIANA learns; x* must be known).
-#include "clients/local_update.hpp"
+#include "clients/learning/local_update.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/config/rule_field.hpp"
 

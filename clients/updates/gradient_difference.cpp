@@ -1,6 +1,6 @@
 // MARINA's vector: the full gradient when the common coin says so, else the difference of gradients at the model and at the previous
 // model on one sample. The previous model is the shared slot that feedback "marina" declares.
-#include "clients/local_update.hpp"
+#include "clients/learning/local_update.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/config/rule_field.hpp"
 

@@ -5,7 +5,7 @@
 // Sources: T. Hofmann, A. Lucchi, S. Lacoste-Julien, B. McWilliams, "Variance reduced stochastic gradient descent with neighbors", NeurIPS
 // 2015; D. Kovalev, S. Horvath, P. Richtarik, "Don't jump through hoops and remove those loops", ALT 2020; as part of EC-LSVRG: E.
 // Gorbunov, D. Kovalev, D. Makarenko, P. Richtarik, "Linearly converging error compensated SGD", NeurIPS 2020.
-#include "clients/local_update.hpp"
+#include "clients/learning/local_update.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/config/rule_field.hpp"
 #include "fl_core/ops/norms.hpp"

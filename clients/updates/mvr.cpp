@@ -4,7 +4,7 @@
 // stochastic gradient itself.
 // Source: A. Tyurin, P. Richtarik, "DASHA: distributed nonconvex optimization with communication compression and optimal oracle
 // complexity", ICLR 2023; A. Cutkosky, F. Orabona, "Momentum-based variance reduction in non-convex SGD", NeurIPS 2019.
-#include "clients/local_update.hpp"
+#include "clients/learning/local_update.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/config/rule_field.hpp"
 

@@ -3,8 +3,8 @@
 // Most of them are templates: the compiler puts the functors of a plug-in into their loops.
 #pragma once
 
-#include "compressors/quantizer.hpp"
-#include "compressors/sparsity.hpp"
-#include "compressors/state_from_message.hpp"
-#include "compressors/thresholds.hpp"
+#include "compressors/support/quantizer.hpp"
+#include "compressors/support/sparsity.hpp"
+#include "compressors/support/state_from_message.hpp"
+#include "compressors/support/thresholds.hpp"
 #include "fl_core/ops/ops.hpp"

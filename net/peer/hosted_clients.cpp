@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "clients/model_reader.hpp"
+#include "clients/learning/model_reader.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/config/stopping.hpp"
 #include "net/peer/hosted_sums.hpp"

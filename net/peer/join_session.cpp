@@ -12,12 +12,12 @@
 
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/stopping.hpp"
+#include "fl_core/state/checkpoint.hpp"
 #include "fl_core/state/checksum.hpp"
 #include "net/peer/failure_kind.hpp"
 #include "net/peer/peer_run.hpp"
 #include "net/peer/state_folder.hpp"
 #include "net/transport/tls_transport.hpp"
-#include "server/checkpoint.hpp"
 
 namespace fl::net {
 

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "fl_core/config/regular_file.hpp"
+#include "fl_core/state/checkpoint.hpp"
 #include "net/wire/frame.hpp"
-#include "server/checkpoint.hpp"
 
 namespace fl::net {
 

@@ -7,8 +7,8 @@
 
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/regular_file.hpp"
+#include "fl_core/state/checkpoint.hpp"
 #include "net/wire/frame_rules.hpp"
-#include "server/checkpoint.hpp"
 
 namespace fl::net {
 

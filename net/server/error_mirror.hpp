@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "clients/absence.hpp"
-#include "clients/memory_sum.hpp"
+#include "clients/host/absence.hpp"
+#include "clients/host/memory_sum.hpp"
 #include "scenarios/experiment/run_clients.hpp"
 
 namespace fl::net {

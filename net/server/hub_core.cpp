@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "fl_core/state/checkpoint.hpp"
 #include "net/wire/client_ranges.hpp"
 #include "net/wire/frame_rules.hpp"
 #include "net/wire/row_hashes.hpp"
-#include "server/checkpoint.hpp"
 
 namespace fl::net {
 

@@ -1,6 +1,6 @@
 #include "net/server/reported_norms.hpp"
 
-#include "clients/message_measures.hpp"
+#include "clients/host/message_measures.hpp"
 #include "compressors/codec/codec.hpp"
 #include "fl_core/message/payload_ops.hpp"
 #include "fl_core/ops/norms.hpp"

@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "clients/block_runner.hpp"
-#include "clients/client_process.hpp"
+#include "clients/host/block_runner.hpp"
+#include "clients/host/client_process.hpp"
 #include "fl_core/memory/thread_pool.hpp"
 #include "python/src/operator.hpp"
 #include "scenarios/experiment/run_method.hpp"

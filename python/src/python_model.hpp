@@ -8,7 +8,7 @@
 #include <memory>
 #include <span>
 
-#include "clients/model.hpp"
+#include "clients/learning/model.hpp"
 #include "python/src/python_part.hpp"
 
 namespace fl::python {

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "clients/gradient_failure.hpp"
+#include "clients/learning/gradient_failure.hpp"
 #include "fl_core/config/options.hpp"
 #include "python/src/values.hpp"
 

@@ -9,7 +9,7 @@
 
 namespace fl {
 
-// Returns a sentence about the runs whose f is convex and has no known minimum (clients/optimum.hpp), "" if there are none.
+// Returns a sentence about the runs whose f is convex and has no known minimum (clients/learning/optimum.hpp), "" if there are none.
 [[nodiscard]] FL_API std::string missing_minima(const std::vector<RunRecord>& records);
 
 }  // namespace fl

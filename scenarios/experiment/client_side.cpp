@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "clients/device_room.hpp"
+#include "clients/learning/device_room.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/memory/device_memory.hpp"
 

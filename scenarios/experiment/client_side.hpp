@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "clients/client_process.hpp"
-#include "clients/minibatches.hpp"
+#include "clients/host/client_process.hpp"
+#include "clients/learning/minibatches.hpp"
 #include "fl_core/state/state_pager.hpp"
 #include "scenarios/experiment/federated_problem.hpp"
 #include "scenarios/experiment/run_clients.hpp"

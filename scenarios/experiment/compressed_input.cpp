@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "clients/local_update.hpp"
+#include "clients/learning/local_update.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/registry.hpp"
 

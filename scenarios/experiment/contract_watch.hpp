@@ -26,7 +26,7 @@
 #include <span>
 #include <vector>
 
-#include "clients/message_measures.hpp"
+#include "clients/host/message_measures.hpp"
 #include "compressors/compressor.hpp"
 #include "fl_core/state/archive.hpp"
 #include "scenarios/results/broken_contracts.hpp"

@@ -4,8 +4,8 @@
 #include <limits>
 #include <numeric>
 
-#include "clients/device_room.hpp"
-#include "clients/gradient_failure.hpp"
+#include "clients/learning/device_room.hpp"
+#include "clients/learning/gradient_failure.hpp"
 #include "fl_core/ops/norms.hpp"
 #include "fl_core/ops/row_moves.hpp"
 

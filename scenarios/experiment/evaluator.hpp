@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "clients/device_evaluation.hpp"
-#include "clients/device_training.hpp"
-#include "clients/loss_with_gradient.hpp"
+#include "clients/learning/device_evaluation.hpp"
+#include "clients/learning/device_training.hpp"
+#include "clients/learning/loss_with_gradient.hpp"
 #include "fl_core/memory/buffer.hpp"
 #include "fl_core/memory/thread_pool.hpp"
 #include "fl_core/ops/row_sums.hpp"

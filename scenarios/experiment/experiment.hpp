@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "clients/minibatches.hpp"
+#include "clients/learning/minibatches.hpp"
+#include "fl_core/state/checkpoint.hpp"
 #include "fl_core/state/state_pager.hpp"
 #include "scenarios/data/catalog.hpp"
 #include "scenarios/experiment/calibration.hpp"
@@ -24,7 +25,6 @@
 #include "scenarios/experiment/theory.hpp"
 #include "scenarios/file/sweep.hpp"
 #include "scenarios/results/run_record.hpp"
-#include "server/checkpoint.hpp"
 #include "server/round.hpp"
 
 namespace fl {

@@ -6,9 +6,9 @@
 #include <limits>
 #include <numeric>
 
-#include "clients/constants.hpp"
-#include "clients/expects_shards.hpp"
-#include "clients/optimum.hpp"
+#include "clients/learning/constants.hpp"
+#include "clients/learning/expects_shards.hpp"
+#include "clients/learning/optimum.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/config/rule_field.hpp"

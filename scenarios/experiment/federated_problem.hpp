@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "clients/model.hpp"
+#include "clients/learning/model.hpp"
 #include "fl_core/memory/thread_pool.hpp"
 #include "scenarios/data/load.hpp"
 #include "scenarios/experiment/training_facts.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "clients/device_room.hpp"
+#include "clients/learning/device_room.hpp"
 #include "fl_core/config/registry.hpp"
 
 namespace fl {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "clients/local_update.hpp"
+#include "clients/learning/local_update.hpp"
 #include "compressors/exchange.hpp"
 #include "compressors/feedback/feedback.hpp"
 #include "compressors/postprocessors/postprocessor.hpp"

@@ -1,5 +1,5 @@
 // The memory needs of an experiment, and the choice of its memory.
-#include "clients/device_room.hpp"
+#include "clients/learning/device_room.hpp"
 #include "fl_core/memory/device_memory.hpp"
 #include "scenarios/experiment/experiment.hpp"
 #include "scenarios/experiment/host_needs.hpp"

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "fl_core/config/error.hpp"
+#include "fl_core/state/checkpoint.hpp"
 #include "fl_core/state/file_turn.hpp"
-#include "server/checkpoint.hpp"
 
 namespace fl {
 namespace {

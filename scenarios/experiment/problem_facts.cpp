@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "clients/bounded_gradients.hpp"
+#include "clients/learning/bounded_gradients.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/config/rule_field.hpp"

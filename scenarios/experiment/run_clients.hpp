@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "clients/sample_file.hpp"
+#include "clients/learning/sample_file.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/round/client_probe.hpp"
 #include "fl_core/round/cohort_runner.hpp"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "clients/local_update.hpp"
+#include "clients/learning/local_update.hpp"
 #include "fl_core/round/client_probe.hpp"
 #include "scenarios/experiment/evaluator.hpp"
 #include "scenarios/experiment/federated_problem.hpp"

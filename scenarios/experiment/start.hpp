@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "clients/local_update.hpp"
+#include "clients/learning/local_update.hpp"
 #include "scenarios/experiment/federated_problem.hpp"
 #include "scenarios/experiment/run_method.hpp"
 #include "scenarios/file/scenario.hpp"

@@ -1,6 +1,6 @@
 #include "scenarios/experiment/step_size.hpp"
 
-#include "clients/descent.hpp"
+#include "clients/learning/descent.hpp"
 #include "fl_core/config/key_error.hpp"
 
 namespace fl {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "clients/bounded_gradients.hpp"
+#include "clients/learning/bounded_gradients.hpp"
 
 namespace fl {
 namespace {

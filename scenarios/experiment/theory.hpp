@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "clients/local_update.hpp"
+#include "clients/learning/local_update.hpp"
 #include "compressors/compressor.hpp"
 #include "compressors/exchange.hpp"
 #include "scenarios/experiment/federated_problem.hpp"

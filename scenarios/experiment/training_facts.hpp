@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "clients/model.hpp"
+#include "clients/learning/model.hpp"
 #include "scenarios/partitioners/skew.hpp"
 
 namespace fl {

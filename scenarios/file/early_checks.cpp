@@ -4,7 +4,7 @@
 #include <functional>
 #include <optional>
 
-#include "clients/model.hpp"
+#include "clients/learning/model.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/config/rule_field.hpp"

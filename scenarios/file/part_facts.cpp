@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "clients/local_update.hpp"
+#include "clients/learning/local_update.hpp"
 #include "compressors/codec/codec.hpp"
 #include "compressors/compressor.hpp"
 #include "compressors/conversation.hpp"

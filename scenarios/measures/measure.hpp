@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-#include "clients/model.hpp"
+#include "clients/learning/model.hpp"
 #include "fl_core/config/measure_column.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/data/dataset.hpp"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "clients/model.hpp"
+#include "clients/learning/model.hpp"
 #include "fl_core/memory/thread_pool.hpp"
 #include "scenarios/measures/measure.hpp"
 

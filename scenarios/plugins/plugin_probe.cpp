@@ -20,9 +20,9 @@
 #include <random>
 #include <string_view>
 
-#include "clients/local_optimizer.hpp"
-#include "clients/local_update.hpp"
-#include "clients/model.hpp"
+#include "clients/learning/local_optimizer.hpp"
+#include "clients/learning/local_update.hpp"
+#include "clients/learning/model.hpp"
 #include "clients/nn/module.hpp"
 #include "compressors/compressor.hpp"
 #include "compressors/feedback/feedback.hpp"

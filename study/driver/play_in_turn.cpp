@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "clients/gradient_failure.hpp"
+#include "clients/learning/gradient_failure.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/stopping.hpp"
 #include "fl_core/memory/usable_cores.hpp"

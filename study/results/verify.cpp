@@ -1,9 +1,9 @@
 #include "study/results/verify.hpp"
 
 #include "fl_core/config/error.hpp"
+#include "fl_core/state/checkpoint.hpp"
 #include "fl_core/state/page_file.hpp"
 #include "scenarios/results/run_store.hpp"
-#include "server/checkpoint.hpp"
 
 namespace fl {
 

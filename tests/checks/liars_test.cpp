@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "checks/check.hpp"
-#include "clients/model.hpp"
+#include "clients/learning/model.hpp"
 #include "compressors/compressor.hpp"
 #include "compressors/postprocessors/postprocessor.hpp"
-#include "compressors/quantizer.hpp"
+#include "compressors/support/quantizer.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/data/partitioner.hpp"
 #include "fl_core/ops/ops.hpp"

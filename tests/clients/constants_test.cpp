@@ -1,4 +1,4 @@
-#include "clients/constants.hpp"
+#include "clients/learning/constants.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "clients/kernels/gram.hpp"
-#include "clients/optimum.hpp"
+#include "clients/learning/optimum.hpp"
 #include "fl_core/memory/workspace.hpp"
 #include "tests/clients/problem_data.hpp"
 #include "tests/support/sanitized.hpp"

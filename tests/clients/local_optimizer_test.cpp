@@ -1,5 +1,5 @@
 // Tests local optimizers: their steps against numbers made without this library, and their place in a scenario.
-#include "clients/local_optimizer.hpp"
+#include "clients/learning/local_optimizer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <sstream>
 #include <vector>
 
-#include "clients/optimizer_state.hpp"
+#include "clients/learning/optimizer_state.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/registry.hpp"
 #include "tests/support/run_text.hpp"

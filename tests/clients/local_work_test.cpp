@@ -1,5 +1,5 @@
 // Tests the amount of a client's work in a round: stragglers, as FedProx and FedNova simulate them.
-#include "clients/local_work.hpp"
+#include "clients/learning/local_work.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "clients/optimum.hpp"
+#include "clients/learning/optimum.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "clients/constants.hpp"
+#include "clients/learning/constants.hpp"
 #include "fl_core/memory/workspace.hpp"
 #include "tests/clients/problem_data.hpp"
 #include "tests/support/sanitized.hpp"

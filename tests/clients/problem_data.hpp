@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "checks/model_cases.hpp"
-#include "clients/model.hpp"
+#include "clients/learning/model.hpp"
 
 namespace fl::test {
 

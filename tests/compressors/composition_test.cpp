@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "compressors/knapsack.hpp"
+#include "compressors/support/knapsack.hpp"
 #include "tests/compressors/operator_case.hpp"
 
 namespace fl {

@@ -1,5 +1,5 @@
 // Compares the portable logarithm with the C library's.
-#include "compressors/logarithm.hpp"
+#include "compressors/support/logarithm.hpp"
 
 #include <gtest/gtest.h>
 

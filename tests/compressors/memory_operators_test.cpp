@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "compressors/incomplete_gamma.hpp"
+#include "compressors/support/incomplete_gamma.hpp"
 #include "tests/compressors/operator_case.hpp"
 #include "tests/fl_core/cpu/op_cases.hpp"
 

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "compressors/codec/codec.hpp"
-#include "compressors/normal_centroids.hpp"
+#include "compressors/support/normal_centroids.hpp"
 #include "tests/compressors/quantizer_support.hpp"
 
 namespace fl::test {

@@ -7,9 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "fl_core/state/checkpoint.hpp"
 #include "net/server/hub_core.hpp"
 #include "net/wire/frame_rules.hpp"
-#include "server/checkpoint.hpp"
 #include "tests/fuzz/target.hpp"
 #include "tests/support/memory_connection.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "clients/sample_file.hpp"
+#include "clients/learning/sample_file.hpp"
 #include "fl_core/config/registry.hpp"
 #include "scenarios/experiment/model_file.hpp"
 #include "scenarios/partitioners/split_file.hpp"

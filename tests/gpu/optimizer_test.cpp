@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "clients/local_optimizer.hpp"
+#include "clients/learning/local_optimizer.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/memory/buffer.hpp"
 #include "fl_core/memory/workspace.hpp"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "clients/device_room.hpp"
+#include "clients/learning/device_room.hpp"
 #include "clients/nn/module.hpp"
 #include "tests/gpu/first_difference.hpp"
 #include "tests/gpu/gpu_there.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "clients/cuda/layer.hpp"
-#include "clients/network_form.hpp"
+#include "clients/learning/network_form.hpp"
 #include "fl_core/memory/buffer.hpp"
 #include "fl_core/memory/workspace.hpp"
 #include "tests/gpu/first_difference.hpp"

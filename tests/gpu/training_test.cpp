@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "clients/cuda/layer.hpp"
-#include "clients/device_evaluation.hpp"
+#include "clients/learning/device_evaluation.hpp"
 #include "fl_core/memory/buffer.hpp"
 #include "fl_core/memory/workspace.hpp"
 #include "tests/gpu/first_difference.hpp"

@@ -16,7 +16,7 @@ FOLDERS = ("apps", "bench", "checks", "clients", "compressors", "examples", "fl_
 
 def is_compiled_twice(file, text):
     """Says whether cmake/FedbitsCuda.cmake or fedbits_add_plugin compiles the file for both devices, or it is a header of those."""
-    is_shared_header = file.parent.as_posix() in ("compressors", "clients/optimizers") and file.suffix in (".hpp", ".cuh")
+    is_shared_header = file.parent.as_posix() in ("compressors", "compressors/support", "clients/optimizers") and file.suffix in (".hpp", ".cuh")
     return is_shared_header or TWICE.search(text) is not None
 
 

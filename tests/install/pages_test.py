@@ -104,7 +104,7 @@ def plain(code):
 
 def check_signatures():
     """Looks for every line of the blocks of "c++" in the public headers; returns how many there are."""
-    folders = (*sorted(path.relative_to(SOURCE).as_posix() for path in (SOURCE / "fl_core").iterdir() if path.is_dir()), "fl_core/ops/cpu", "compressors", "clients", "clients/nn", "clients/cuda")
+    folders = (*sorted(path.relative_to(SOURCE).as_posix() for path in (SOURCE / "fl_core").iterdir() if path.is_dir()), "fl_core/ops/cpu", "compressors", "compressors/support", "clients/learning", "clients/nn", "clients/cuda")
     headers = plain("\n".join(path.read_text() for folder in folders for path in sorted((SOURCE / folder).glob("*.hpp"))))
     tried = 0
     for page in sorted((SOURCE / "docs").glob("how-to-*.md")):

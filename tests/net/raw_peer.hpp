@@ -11,10 +11,10 @@
 #include <optional>
 #include <string>
 
+#include "fl_core/state/checkpoint.hpp"
 #include "fl_core/state/checksum.hpp"
 #include "net/wire/client_ranges.hpp"
 #include "net/wire/frame.hpp"
-#include "server/checkpoint.hpp"
 
 namespace fl::test {
 

@@ -1,6 +1,6 @@
 // Lion, a local optimizer in one file: y <- y - gamma (sign(beta1 m + (1 - beta1) g) + lambda y), m <- beta2 m + (1 - beta2) g.
 // X. Chen et al., "Symbolic discovery of optimization algorithms", NeurIPS 2023.
-#include "clients/local_optimizer.hpp"
+#include "clients/learning/local_optimizer.hpp"
 #include "clients/optimizers/entries.hpp"
 #include "clients/optimizers/state_field.hpp"
 #include "fedbits/plugin.hpp"

@@ -1,6 +1,6 @@
 // Tests that a run that stops and continues from its checkpoint ends with the same bytes as an undisturbed run, for every method and every
 // part with state. If writing a checkpoint fails in any way, the previous one still loads.
-#include "server/checkpoint.hpp"
+#include "fl_core/state/checkpoint.hpp"
 
 #include <gmock/gmock.h>
 #include <unistd.h>

@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "fl_core/config/error.hpp"
+#include "fl_core/state/checkpoint.hpp"
 #include "fl_core/state/checksum.hpp"
 #include "scenarios/sweep/cell_runner.hpp"
-#include "server/checkpoint.hpp"
 #include "tests/support/run_text.hpp"
 #include "tests/support/scenario_text.hpp"
 

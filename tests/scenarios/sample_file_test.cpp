@@ -1,5 +1,5 @@
 // Tests that a run that reads the rows of all minibatches from a file has the same bytes as the run that wrote the file.
-#include "clients/sample_file.hpp"
+#include "clients/learning/sample_file.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <map>
 
-#include "clients/absence.hpp"
+#include "clients/host/absence.hpp"
 #include "server/absent_memory.hpp"
 #include "tests/support/plain_loop.hpp"
 #include "tests/support/run_scenario.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "clients/local_update.hpp"
+#include "clients/learning/local_update.hpp"
 #include "compressors/feedback/feedback.hpp"
 #include "fl_core/config/registry.hpp"
 

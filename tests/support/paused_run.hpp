@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "fl_core/config/error.hpp"
+#include "fl_core/state/checkpoint.hpp"
 #include "fl_core/state/checksum.hpp"
 #include "scenarios/sweep/cell_runner.hpp"
-#include "server/checkpoint.hpp"
 
 namespace fl::test {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "clients/oracle.hpp"
+#include "clients/learning/oracle.hpp"
 #include "tests/support/run_scenario.hpp"
 
 namespace fl::test {

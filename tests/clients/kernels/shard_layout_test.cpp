@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "clients/expects_shards.hpp"
 #include "clients/kernels/shard_layouts.hpp"
-#include "clients/loss_with_gradient.hpp"
+#include "clients/learning/expects_shards.hpp"
+#include "clients/learning/loss_with_gradient.hpp"
 #include "fl_core/memory/thread_pool.hpp"
 #include "fl_core/memory/workspace.hpp"
 #include "tests/clients/problem_data.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "clients/bounded_gradients.hpp"
+#include "clients/learning/bounded_gradients.hpp"
 #include "fl_core/memory/workspace.hpp"
 #include "tests/clients/problem_data.hpp"
 

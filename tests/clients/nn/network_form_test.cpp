@@ -1,5 +1,5 @@
 // Tests the description of layers for a GPU: by name, with plain numbers and the memory that they need.
-#include "clients/network_form.hpp"
+#include "clients/learning/network_form.hpp"
 
 #include <gmock/gmock.h>
 

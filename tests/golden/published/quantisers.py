@@ -209,7 +209,7 @@ def hadamard(n):
 
 
 def rotation(n, c, s):
-    """R of compressors/rotation.hpp as a matrix: sign i of parameter j is bit i of word j, set is -1."""
+    """R of compressors/support/rotation.hpp as a matrix: sign i of parameter j is bit i of word j, set is -1."""
     words = [of_client(c).word(s.begin + j) for j in range(n)]
     signs = lambda bit: np.array([-1.0 if w >> bit & 1 else 1.0 for w in words])
     N = 2 ** (n.bit_length() - 1)

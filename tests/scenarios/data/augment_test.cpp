@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "clients/model.hpp"
+#include "clients/learning/model.hpp"
 #include "clients/nn/neural_model.hpp"
 #include "fl_core/memory/workspace.hpp"
 
