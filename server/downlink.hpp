@@ -34,6 +34,26 @@
 
 namespace fl {
 
+// The data sent to remote clients in this round, as bytes.
+template <class T>
+struct DownWriting {
+  bool keeps_messages = false;
+  std::uint32_t round = 0;
+  std::span<const T> model;                       // x [P]
+  MessageLevels known;                            // the receiver's knowledge of the levels of message_
+  std::vector<std::uint32_t> held;                // [M] last round before this one in which each member of the cohort held w
+  std::map<std::uint32_t, DownMessage> messages;  // by that round
+  // Compressed differences of the last rounds, as many as are together shorter than w.
+  std::deque<std::pair<std::uint32_t, std::shared_ptr<const std::vector<std::byte>>>> differences;
+};
+
+// Lengths of this round's messages in bits.
+struct DownBits {
+  std::uint64_t present = 0;  // for clients that held w of the previous round
+  std::uint64_t dense = 0;    // of w in the run's precision
+  std::uint64_t model = 0;    // of w in the operator's encoding; 0 = none sent yet
+};
+
 template <class T>
 class Downlink final : public ModelWriter {
  public:
@@ -73,17 +93,6 @@ class Downlink final : public ModelWriter {
   [[nodiscard]] const Scope& change_scope() const { return changes_.scope(); }
 
  private:
-  // The data sent to remote clients in this round, as bytes.
-  struct Writing {
-    bool keeps_messages = false;
-    std::uint32_t round = 0;
-    std::span<const T> model;                       // x [P]
-    MessageLevels known;                            // the receiver's knowledge of the levels of message_
-    std::vector<std::uint32_t> held;                // [M] last round before this one in which each member of the cohort held w
-    std::map<std::uint32_t, DownMessage> messages;  // by that round
-    // Compressed differences of the last rounds, as many as are together shorter than w.
-    std::deque<std::pair<std::uint32_t, std::shared_ptr<const std::vector<std::byte>>>> differences;
-  };
   // Return the bits of the message; compress() leaves it in message_.
   std::uint64_t move_reference(const Exec& exec, std::uint32_t round, std::span<const T> model);
   std::uint64_t compress(const Exec& exec, std::uint32_t round, std::span<const T> model);
@@ -107,13 +116,6 @@ class Downlink final : public ModelWriter {
   [[nodiscard]] std::uint64_t missed_bits(const SharedState<T>& shared) const;
   [[nodiscard]] std::uint64_t bits_of_slot(const SharedState<T>& shared, const SlotSpec& slot) const;
 
-  // Lengths of this round's messages in bits.
-  struct Bits {
-    std::uint64_t present = 0;  // for clients that held w of the previous round
-    std::uint64_t dense = 0;    // of w in the run's precision
-    std::uint64_t model = 0;    // of w in the operator's encoding; 0 = none sent yet
-  };
-
   ExchangeChannel<T> channel_;
   DownSends sends_;
   ParameterKinds kinds_;
@@ -125,8 +127,8 @@ class Downlink final : public ModelWriter {
   std::vector<std::uint64_t> bits_until_;         // [rounds+1] cumulative message bits of rounds 1 .. r
   std::vector<std::uint32_t> last_round_;         // [N] last round in which the client held w; 0 = never
   std::map<std::uint32_t, std::uint64_t> since_;  // bits of this round's messages, by the last round of their receivers
-  Bits bits_;
-  Writing writing_;
+  DownBits bits_;
+  DownWriting<T> writing_;
 };
 
 extern template class Downlink<float>;

@@ -23,15 +23,9 @@ std::size_t bytes_of(const CohortMessages<T>& sent) {
 
 template <class T>
 std::size_t BlockRunner<T>::size_bytes() const {
-  std::size_t bytes = 0;
-  for (const Scratch& scratch : scratch_)
-    for (const auto& vector : scratch.vectors) bytes += vector.capacity() * sizeof(T);
-  bytes += measuring_.size_bytes() + kept_.rows.capacity() * sizeof(T);
-  if (on_device_.training != nullptr) bytes += on_device_.training->size_bytes();
-  for (const Wave& wave : waves_) {
-    for (const Buffer<T>& vector : wave.vectors) bytes += vector.capacity() * sizeof(T);
-    if (wave.sent != nullptr) bytes += bytes_of(*wave.sent);
-  }
+  std::size_t bytes = vectors_.size_bytes() + measuring_.size_bytes() + kept_.rows.capacity() * sizeof(T);
+  if (training_.on_device() != nullptr) bytes += training_.on_device()->size_bytes();
+  messages_.for_each([&bytes](const CohortMessages<T>& sent) { bytes += bytes_of(sent); });
   return bytes;
 }
 
@@ -53,13 +47,14 @@ std::uint64_t bytes_of_sums(std::uint64_t M, std::uint64_t P) {
 // keeps an eighth more than it needed.
 template <class T>
 std::uint64_t BlockRunner<T>::most_bytes_on_device(std::size_t P) const {
-  const std::uint64_t M = max_cohort_;
+  const std::uint64_t M = messages_.max_cohort();
   const std::uint64_t message = P * (sizeof(T) + sizeof(std::uint32_t)), row = aligned_stride<T>(P) * sizeof(T);
-  const std::uint64_t block = options_.block > 0 ? std::min<std::uint64_t>(options_.block, M) : device_block<T>(M, vectors_.size(), P);
-  const auto num_buffered = static_cast<std::uint64_t>(std::ranges::count(vectors_, "", &LocalVector::in_place_slot));
-  const std::uint64_t training = options_.trains_on_cpu           ? 0
-                                 : on_device_.training != nullptr ? on_device_.training->room_bytes(block)
-                                                                  : device_training_bytes(parts_.local_update, *parts_.oracle, block);
+  const std::uint64_t block =
+      options_.block > 0 ? std::min<std::uint64_t>(options_.block, M) : device_block<T>(M, vectors_.num_vectors(), P);
+  const std::uint64_t num_buffered = vectors_.num_buffered();
+  const std::uint64_t training = options_.trains_on_cpu             ? 0
+                                 : training_.on_device() != nullptr ? training_.on_device()->room_bytes(block)
+                                                                    : device_training_bytes(parts_.local_update, *parts_.oracle, block);
   const std::uint64_t scratch = std::max(training, block * row);
   return num_buffered * (parts_.exchange.num_phases() > 1 ? M : block) * row + M * parts_.exchange.channels.size() * message + scratch +
          scratch / 8 + bytes_of_sums(M, P) + kLeastOnDevice;
@@ -69,7 +64,7 @@ template <class T>
 std::uint64_t BlockRunner<T>::most_pinned_bytes() const {
   std::uint64_t counts = 0;
   for (const ExchangeChannel<T>& channel : parts_.exchange.channels) counts += channel.scope.segments.size() * sizeof(std::uint32_t);
-  return max_cohort_ * counts;
+  return messages_.max_cohort() * counts;
 }
 
 // Instantiates the members of this file; other files instantiate theirs.

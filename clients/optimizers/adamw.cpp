@@ -39,32 +39,37 @@ inline void describe(Schema& s, AdamWOptions& o) {
 namespace FL_DEVICE_NS {
 namespace {
 
+// The numbers of one client's step.
+template <class T>
+struct AdamWNumbers {
+  T step, per_root;  // gamma / (1 - beta1^t), 1 / sqrt(1 - beta2^t)
+};
+
+// The step of one client's entries.
+template <class T>
+struct AdamWOfClient {
+  const T* g;
+  T *y, *m, *v;
+  T beta1, beta2, fresh1, fresh2, epsilon, kept;
+  AdamWNumbers<T> numbers;
+  FL_HD void operator()(std::size_t j) const {
+    const T gradient = g[j];
+    const T mean = beta1 * m[j] + fresh1 * gradient, square = beta2 * v[j] + fresh2 * (gradient * gradient);
+    m[j] = mean;
+    v[j] = square;
+    y[j] = kept * y[j] - numbers.step * mean / (std::sqrt(square) * numbers.per_root + epsilon);
+  }
+};
+
 template <class T>
 struct AdamWStep {
-  // The numbers of one client's step.
-  struct Numbers {
-    T step, per_root;  // gamma / (1 - beta1^t), 1 / sqrt(1 - beta2^t)
-  };
-  const Numbers* numbers;  // [K]
+  const AdamWNumbers<T>* numbers;  // [K]
   BatchView<const T> g;
   BatchView<T> y, m, v;
   T beta1, beta2, fresh1, fresh2, epsilon;
   T kept;  // 1 - gamma lambda
 
-  struct OfClient {
-    const T* g;
-    T *y, *m, *v;
-    T beta1, beta2, fresh1, fresh2, epsilon, kept;
-    Numbers numbers;
-    FL_HD void operator()(std::size_t j) const {
-      const T gradient = g[j];
-      const T mean = beta1 * m[j] + fresh1 * gradient, square = beta2 * v[j] + fresh2 * (gradient * gradient);
-      m[j] = mean;
-      v[j] = square;
-      y[j] = kept * y[j] - numbers.step * mean / (std::sqrt(square) * numbers.per_root + epsilon);
-    }
-  };
-  FL_HD OfClient of_client(std::size_t k) const {
+  FL_HD AdamWOfClient<T> of_client(std::size_t k) const {
     return {g.row(k), y.row(k), m.row(k), v.row(k), beta1, beta2, fresh1, fresh2, epsilon, kept, numbers[k]};
   }
 };
@@ -91,13 +96,13 @@ class AdamW final : public LocalOptimizer<T> {
 
   void step(const Exec& exec, const OptimizerStep<T>& step) const override {
     Workspace::Frame frame(*exec.workspace);
-    std::vector<typename AdamWStep<T>::Numbers> numbers;
+    std::vector<AdamWNumbers<T>> numbers;
     for (const std::uint64_t count : step.count) {
       const auto t = static_cast<double>(count);
       numbers.push_back(
           {static_cast<T>(step.gamma / (1 - std::pow(options_.beta1, t))), static_cast<T>(1 / std::sqrt(1 - std::pow(options_.beta2, t)))});
     }
-    AdamWStep<T> rule{for_kernels(exec, std::span<const typename AdamWStep<T>::Numbers>(numbers), frame),
+    AdamWStep<T> rule{for_kernels(exec, std::span<const AdamWNumbers<T>>(numbers), frame),
                       step.g,
                       step.y,
                       step.states[0],

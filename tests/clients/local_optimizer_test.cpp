@@ -293,10 +293,10 @@ TEST(OptimizerOfScenarios, AdamWLearnsFashionMnist) {
   text.precision = "float32";
   text.rounds = 6;
   text.data = "name = 'fashion-mnist'\nrows = 3000";
-  text.partition = "kind = 'dirichlet_client'\nalpha = 1.0\nclients = 6";
+  text.partition = "kind = 'shuffled'\nclients = 6";
   text.model = "kind = 'mlp'\nhidden = [64]";
   text.start = "kind = 'auto'";
-  text.local = "kind = 'sgd'\nbatch = 50\nepochs = 2\nlearning_rate = 0.001";
+  text.local = "kind = 'sgd'\nbatch = 50\nepochs = 2\nlearning_rate = 0.003";
   text.up = "kind = 'identity'";
   text.feedback = "kind = 'none'";
   text.evaluate = "every = 6\noptimum = false";
