@@ -10,6 +10,7 @@
 #include "clients/cuda/minibatches.hpp"
 #include "clients/cuda/network.hpp"
 #include "clients/cuda/optimizer_steps.hpp"
+#include "clients/cuda/parameter_places.cuh"
 #include "clients/cuda/regression.hpp"
 #include "clients/cuda/training.hpp"
 #include "clients/learning/device_room.hpp"
@@ -78,16 +79,6 @@ __global__ void take_step(std::size_t clients, std::size_t P, DescentStep<T> ste
   });
 }
 
-// Parameters that are not shared: their positions in the layers' order [U], and the position of each parameter in the order of vectors [P].
-// A pointer is null for models without such parameters, or with one order.
-template <class T>
-struct PlacedEntries {
-  const std::uint32_t *at = nullptr, *place_of = nullptr;
-  const T* rate = nullptr;                    // [U] above 0 at running averages
-  const std::uint8_t* is_unshared = nullptr;  // [P] in the layers' order
-  std::size_t U = 0;
-};
-
 // Copies the client's own values [clients,U], by position in the block, to y: all of them, or its weights alone.
 template <class T>
 __global__ void read_own(std::size_t clients, std::size_t P, PlacedEntries<T> entries, BatchView<const T> own, const std::uint32_t* place,
@@ -145,6 +136,25 @@ struct PlannedStep {
   const RandomStream* random;  // [clients], or null if the network draws no random numbers
 };
 
+// The optimizer that steps along gradients in memory, or null, and the model's tensors in the order of layers.
+template <class T>
+struct OptimizerUse {
+  const LocalOptimizer<T>* rule;
+  LayerTable layers;
+};
+
+// A block with the data that all its waves read, on the GPU.
+template <class T>
+struct TrainingBlock {
+  const RoundView<T>* round;
+  const ClientBlock<T>* block;
+  const KeptStates<T>* kept;
+  const Minibatches* batches;
+  const T *w = nullptr, *gamma = nullptr, *per_work = nullptr;
+  const std::uint32_t* place = nullptr;
+  std::uint8_t* refused = nullptr;
+};
+
 template <class T>
 class Training final : public DeviceTraining<T> {
  public:
@@ -158,12 +168,11 @@ class Training final : public DeviceTraining<T> {
         oracle_(oracle),
         products_(products),
         piece_rows_(form.takes_whole_minibatches ? std::max<std::size_t>(most_rows(oracle), 1) : kMostRows),
-        keeps_weights_(kinds.keeps_weights()) {
+        places_(form, kinds) {
     const std::size_t rows = most_rows(oracle);
     if (descent.moves && optimizer == nullptr && kinds.unshared.empty() && rows <= kMostRegressionRows && reads_in_place(examples_.rows()))
       regression_ = as_regression<T>(form, rows);
-    place_entries(kinds);
-    if (optimizer != nullptr) optimizer_.layers = in_order_of_layers(oracle.model().layers(), layer_order());
+    if (optimizer != nullptr) optimizer_.layers = in_order_of_layers(oracle.model().layers(), places_.layer_order());
   }
 
   void run(const Exec& exec, ThreadPool& pool, const RoundView<T>& round, const ClientBlock<T>& block, const KeptStates<T>& kept,
@@ -171,10 +180,10 @@ class Training final : public DeviceTraining<T> {
     const Minibatches batches = draw_minibatches(pool, oracle_, descent_, round.order.round, block.clients);
     if (form_.takes_whole_minibatches) check_entries(batches.largest());
     Workspace::Frame frame(*exec.workspace);
-    TrainingBlock there{&round, &block, &kept, &batches};
-    std::vector<T> ordered(places_.rate.empty() ? 0 : round.P());
-    if (!places_.rate.empty()) put_in_order_of_layers<T>(form_.running_averages, round.P(), block.start.row(0), ordered.data());
-    there.w = upload(exec, std::span<const T>(places_.rate.empty() ? block.start.row(0) : ordered.data(), round.P()), frame);
+    TrainingBlock<T> there{&round, &block, &kept, &batches};
+    std::vector<T> ordered(places_.rate() == nullptr ? 0 : round.P());
+    if (places_.rate() != nullptr) put_in_order_of_layers<T>(form_.running_averages, round.P(), block.start.row(0), ordered.data());
+    there.w = upload(exec, std::span<const T>(places_.rate() == nullptr ? block.start.row(0) : ordered.data(), round.P()), frame);
     const T gamma = static_cast<T>(round.order.step_size);
     there.gamma = upload(exec, std::span<const T>(&gamma, 1), frame);
     there.place = upload(exec, std::span<const std::uint32_t>(batches.place), frame);
@@ -191,10 +200,10 @@ class Training final : public DeviceTraining<T> {
 
   [[nodiscard]] bool can_start_at(const RunSettings& run) const override {
     // mu (y - w) with each client's w, or a rule that may read w
-    const bool needs_own_start = keeps_weights_ && descent_.moves && (descent_.proximal_mu > 0 || optimizer_.rule != nullptr);
+    const bool needs_own_start = places_.keeps_weights() && descent_.moves && (descent_.proximal_mu > 0 || optimizer_.rule != nullptr);
     return run.offset_slot.empty() && !needs_own_start;
   }
-  [[nodiscard]] std::size_t size_bytes() const override { return examples_.size_bytes() + places_.rate.size() * sizeof(T); }
+  [[nodiscard]] std::size_t size_bytes() const override { return examples_.size_bytes() + places_.size_bytes(); }
   [[nodiscard]] std::size_t room_bytes(std::size_t clients) const override {
     const std::size_t each = bytes_per_client(most_rows(oracle_));
     const std::size_t examples = std::min(most_rows(oracle_), piece_rows_) * examples_.per_row();
@@ -202,69 +211,6 @@ class Training final : public DeviceTraining<T> {
   }
 
  private:
-  // The optimizer that steps along gradients in memory, or null, and the model's tensors in the order of layers.
-  struct OptimizerUse {
-    const LocalOptimizer<T>* rule;
-    LayerTable layers;
-  };
-  // The positions of parameters that are not plain weights of all clients. Each buffer is empty if there are none of its kind.
-  struct Places {
-    Buffer<T> rate;                    // [P] Layer::running_rate of each parameter, in the layers' order
-    Buffer<std::uint32_t> place_of;    // [P] of PlacedEntries, if the model has running averages
-    Buffer<std::uint32_t> average_at;  // [S] of PlacedAverages
-    Buffer<std::uint32_t> own_at;      // [U] of PlacedEntries
-    Buffer<T> own_rate;                // [U]
-    Buffer<std::uint8_t> is_unshared;  // [P]
-  };
-
-  // Returns the position in the order of layers of the parameter at each place of vectors, [P].
-  [[nodiscard]] std::vector<std::uint32_t> layer_order() const {
-    std::vector<std::uint32_t> layers(form_.size), at(form_.size);
-    std::iota(layers.begin(), layers.end(), 0u);
-    put_weights_first<std::uint32_t>(form_.running_averages, form_.size, layers.data(), at.data());
-    return at;
-  }
-  void place_entries(const ParameterKinds& kinds) {
-    const std::size_t P = form_.size;
-    const std::vector<std::uint32_t> at = layer_order();
-    std::vector<std::uint32_t> place_of(P), average_at;
-    for (std::uint32_t place = 0; place < P; ++place) place_of[at[place]] = place;
-    std::vector<T> rate(P), own_rate;
-    for (const ParameterRange& average : form_.running_averages)
-      for (std::size_t j = average.begin; j < average.end; ++j) {
-        rate[j] = static_cast<T>(average.running_rate);
-        average_at.push_back(static_cast<std::uint32_t>(j));
-      }
-    std::vector<std::uint32_t> own_at;
-    std::vector<std::uint8_t> is_unshared(P);
-    kinds.for_each_own_range([&](const ParameterRange& range, std::size_t) {
-      for (std::size_t j = range.begin; j < range.end; ++j) {
-        own_at.push_back(at[j]);
-        own_rate.push_back(static_cast<T>(range.running_rate));
-        is_unshared[at[j]] = 1;
-      }
-    });
-    if (!form_.running_averages.empty()) {
-      keep(places_.rate, std::span<const T>(rate));
-      keep(places_.place_of, std::span<const std::uint32_t>(place_of));
-      keep(places_.average_at, std::span<const std::uint32_t>(average_at));
-    }
-    if (own_at.empty()) return;
-    keep(places_.own_at, std::span<const std::uint32_t>(own_at));
-    keep(places_.own_rate, std::span<const T>(own_rate));
-    keep(places_.is_unshared, std::span<const std::uint8_t>(is_unshared));
-  }
-  [[nodiscard]] PlacedEntries<T> entries() const {
-    return {pointer_to(places_.own_at), pointer_to(places_.place_of), pointer_to(places_.own_rate), pointer_to(places_.is_unshared),
-            places_.own_at.size()};
-  }
-  [[nodiscard]] PlacedAverages<T> averages() const {
-    return {pointer_to(places_.average_at), pointer_to(places_.place_of), pointer_to(places_.rate), places_.average_at.size()};
-  }
-  template <class U>
-  [[nodiscard]] static const U* pointer_to(const Buffer<U>& buffer) {
-    return buffer.empty() ? nullptr : buffer.data();
-  }
   void check_entries(std::size_t rows) const {
     if (rows * examples_.per_row() * network_.widest() < kMostEntries) return;
     const std::size_t bytes = rows * examples_.per_row() * network_.entries_per_example() * sizeof(T);
@@ -273,18 +219,7 @@ class Training final : public DeviceTraining<T> {
                       std::to_string(kMostEntries) + " entries, which its kernels cannot count; use a smaller batch or --device cpu");
   }
 
-  // A block with the data that all its waves read, on the GPU.
-  struct TrainingBlock {
-    const RoundView<T>* round;
-    const ClientBlock<T>* block;
-    const KeptStates<T>* kept;
-    const Minibatches* batches;
-    const T *w = nullptr, *gamma = nullptr, *per_work = nullptr;
-    const std::uint32_t* place = nullptr;
-    std::uint8_t* refused = nullptr;
-  };
-
-  void train_wave(const Exec& exec, const TrainingBlock& there, std::size_t first, std::size_t clients) {
+  void train_wave(const Exec& exec, const TrainingBlock<T>& there, std::size_t first, std::size_t clients) {
     const std::size_t P = there.round->P();
     Workspace::Frame frame(*exec.workspace);
     const T* result = !descent_.moves              ? gradients(exec, there, first, clients, frame)
@@ -295,10 +230,11 @@ class Training final : public DeviceTraining<T> {
     const BatchView<T>& out = there.block->vectors[0];
     const std::size_t blocks = entry_blocks(clients, P);
     if (const BatchView<T>& own = there.block->own; own.P > 0)
-      Launch(exec, "write_own", entry_blocks(clients, own.P))(write_own<T>, clients, P, entries(), descent_.moves ? nullptr : there.w,
-                                                              there.gamma, result, own, there.place + first, there.refused);
-    Launch(exec, "write_vectors", blocks)(write_vectors<T>, clients, P, descent_.moves ? there.w : nullptr, result, per_work, entries(),
-                                          out, there.place + first, there.refused);
+      Launch(exec, "write_own", entry_blocks(clients, own.P))(write_own<T>, clients, P, places_.entries(),
+                                                              descent_.moves ? nullptr : there.w, there.gamma, result, own,
+                                                              there.place + first, there.refused);
+    Launch(exec, "write_vectors", blocks)(write_vectors<T>, clients, P, descent_.moves ? there.w : nullptr, result, per_work,
+                                          places_.entries(), out, there.place + first, there.refused);
     Launch(exec, "clear_refused", blocks)(clear_refused<T>, clients, P, out, there.place + first, there.refused);
   }
 
@@ -347,7 +283,7 @@ class Training final : public DeviceTraining<T> {
   }
 
   // Uploads all row numbers, factors and streams in a few copies, so that steps follow each other without waiting for the host.
-  std::vector<PlannedStep> plan(const Exec& exec, const TrainingBlock& there, std::size_t first, std::size_t clients,
+  std::vector<PlannedStep> plan(const Exec& exec, const TrainingBlock<T>& there, std::size_t first, std::size_t clients,
                                 Workspace::Frame& frame) const {
     const Minibatches& batches = *there.batches;
     const std::uint32_t round = there.round->order.round;
@@ -395,34 +331,34 @@ class Training final : public DeviceTraining<T> {
   }
 
   // Returns gradients at w, or at w with the weights that clients keep: [clients,P].
-  const T* gradients(const Exec& exec, const TrainingBlock& there, std::size_t first, std::size_t clients, Workspace::Frame& frame) {
+  const T* gradients(const Exec& exec, const TrainingBlock<T>& there, std::size_t first, std::size_t clients, Workspace::Frame& frame) {
     const std::size_t P = there.round->P();
     const std::vector<PlannedStep> steps = plan(exec, there, first, clients, frame);
     T* g = frame.take<T>(clients * P);
-    T* x = keeps_weights_ ? frame.take<T>(clients * P) : nullptr;
+    T* x = places_.keeps_weights() ? frame.take<T>(clients * P) : nullptr;
     if (x != nullptr) begin_at(exec, there, first, clients, true, x);
     gradient(exec, steps[0], x == nullptr ? LayerWeights<T>{there.w, 0} : LayerWeights<T>{x, P}, g);
     return g;
   }
 
   // Writes w, with each client's own values in it, to y [clients,P].
-  void begin_at(const Exec& exec, const TrainingBlock& there, std::size_t first, std::size_t clients, bool weights_alone, T* y) const {
+  void begin_at(const Exec& exec, const TrainingBlock<T>& there, std::size_t first, std::size_t clients, bool weights_alone, T* y) const {
     const std::size_t P = there.round->P();
     Launch(exec, "spread", entry_blocks(clients, P))(spread<T>, clients, P, there.w, y);
     if (const BatchView<T>& own = there.block->own; own.P > 0)
-      Launch(exec, "read_own", entry_blocks(clients, own.P))(read_own<T>, clients, P, entries(), BatchView<const T>(own),
+      Launch(exec, "read_own", entry_blocks(clients, own.P))(read_own<T>, clients, P, places_.entries(), BatchView<const T>(own),
                                                              there.place + first, weights_alone, y);
   }
 
   // Returns y after all steps of the optimizer, from w: [clients,P]. An optimizer's own launches are not recorded: it may compute on the
   // host from the number of the step.
-  const T* descend_by_optimizer(const Exec& exec, const TrainingBlock& there, std::size_t first, std::size_t clients,
+  const T* descend_by_optimizer(const Exec& exec, const TrainingBlock<T>& there, std::size_t first, std::size_t clients,
                                 Workspace::Frame& frame) {
     const std::size_t P = there.round->P();
     T *y = frame.take<T>(clients * P), *g = frame.take<T>(clients * P);
     const std::vector<PlannedStep> steps = plan(exec, there, first, clients, frame);
     begin_at(exec, there, first, clients, false, y);
-    OptimizerSteps<T> optimizer(exec, {*optimizer_.rule, descent_, optimizer_.layers, averages()}, *there.kept, clients, there.w,
+    OptimizerSteps<T> optimizer(exec, {*optimizer_.rule, descent_, optimizer_.layers, places_.averages()}, *there.kept, clients, there.w,
                                 there.place + first, frame);
     for (const PlannedStep& step : steps) {
       gradient(exec, step, LayerWeights<T>{y, P}, g);
@@ -433,13 +369,13 @@ class Training final : public DeviceTraining<T> {
   }
 
   // Returns y after all steps, from w: [clients,P].
-  const T* descend(const Exec& exec, const TrainingBlock& there, std::size_t first, std::size_t clients, Workspace::Frame& frame) {
+  const T* descend(const Exec& exec, const TrainingBlock<T>& there, std::size_t first, std::size_t clients, Workspace::Frame& frame) {
     const std::size_t P = there.round->P(), entries = clients * P;
     T *y = frame.take<T>(entries), *v = has_v() ? frame.take<T>(entries) : nullptr;
     const std::vector<PlannedStep> steps = plan(exec, there, first, clients, frame);
     const bool needs_g = std::any_of(steps.begin(), steps.end(), [this](const PlannedStep& step) { return !steps_in_passing(step); });
     T* g = needs_g ? frame.take<T>(entries) : nullptr;
-    const DescentStep<T> how(descent_, there.gamma, there.w, rate());
+    const DescentStep<T> how(descent_, there.gamma, there.w, places_.rate());
     const auto take_steps = [&] {
       begin_at(exec, there, first, clients, false, y);
       if (v != nullptr) FL_CUDA_CHECK(cudaMemsetAsync(v, 0, entries * sizeof(T), stream_of(exec)));
@@ -460,7 +396,7 @@ class Training final : public DeviceTraining<T> {
   }
 
   // Computes the same by one kernel, for a regression.
-  const T* descend_on_chip(const Exec& exec, const TrainingBlock& there, std::size_t first, std::size_t clients,
+  const T* descend_on_chip(const Exec& exec, const TrainingBlock<T>& there, std::size_t first, std::size_t clients,
                            Workspace::Frame& frame) const {
     const Minibatches& batches = *there.batches;
     const std::size_t entries = clients * there.round->P();
@@ -502,17 +438,18 @@ class Training final : public DeviceTraining<T> {
     if (step.pieces.empty()) FL_CUDA_CHECK(cudaMemsetAsync(g, 0, clients * P * sizeof(T), stream_of(exec)));
     for (std::size_t i = 0; i < step.pieces.size(); ++i)
       pass_over(exec, step, i, y, i == 0 ? GradientStore<T>::set(g, P) : GradientStore<T>::add(g, P));
-    if (rate() != nullptr && !descent_.draws)
-      Launch(exec, "clear_averages", entry_blocks(clients, P))(clear_averages<T>, clients, P, rate(), g);
+    if (places_.rate() != nullptr && !descent_.draws)
+      Launch(exec, "clear_averages", entry_blocks(clients, P))(clear_averages<T>, clients, P, places_.rate(), g);
     const Regulariser& regulariser = oracle_.model().regulariser();
     if (regulariser.l2 != 0 || regulariser.nonconvex != 0)
-      Launch(exec, "add_regulariser", entry_blocks(clients, P))(add_regulariser<T>, clients, P, regulariser, rate(), y.data, y.stride, g);
+      Launch(exec, "add_regulariser", entry_blocks(clients, P))(add_regulariser<T>, clients, P, regulariser, places_.rate(), y.data,
+                                                                y.stride, g);
   }
 
   // Returns whether layers may take the step where they compute the gradient, because nothing else contributes to it.
   [[nodiscard]] bool steps_in_passing() const {
     const Regulariser& regulariser = oracle_.model().regulariser();
-    return optimizer_.rule == nullptr && rate() == nullptr && regulariser.l2 == 0 && regulariser.nonconvex == 0;
+    return optimizer_.rule == nullptr && places_.rate() == nullptr && regulariser.l2 == 0 && regulariser.nonconvex == 0;
   }
   [[nodiscard]] bool steps_in_passing(const PlannedStep& step) const { return steps_in_passing() && step.pieces.size() == 1; }
 
@@ -535,18 +472,15 @@ class Training final : public DeviceTraining<T> {
     network_.backward(pass, y, tape, by_weights);
   }
 
-  [[nodiscard]] const T* rate() const { return places_.rate.empty() ? nullptr : places_.rate.data(); }
-
   Descent descent_;
-  OptimizerUse optimizer_;
+  OptimizerUse<T> optimizer_;
   NetworkForm form_;
   DeviceNetwork<T> network_;
   DeviceExamples<T> examples_;
   const GradientOracle<T>& oracle_;
   MatrixProducts products_;
   std::size_t piece_rows_;  // of a client in one piece; gradients of longer minibatches are added up
-  bool keeps_weights_;      // ParameterKinds::keeps_weights
-  Places places_;
+  ParameterPlaces<T> places_;
   std::optional<RegressionForm> regression_;
   std::size_t cache_bytes_ = cache_bytes_of_device();
   MeasuredChoice wave_choice_{3};
