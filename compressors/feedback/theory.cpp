@@ -33,7 +33,7 @@ std::string unmet_by_the_round(const TheoryFacts& facts) {
   if (!facts.round.constant_step) return "the theorem needs a constant step size: use local.schedule = \"constant\" and no warm-up";
   if (!facts.round.averages_by_weight)
     return "the theorem needs a server that averages with the weights of f: use server.average = \"weighted\", or model.weights = "
-           "\"uniform\"";
+           "\"uniform\", and aggregation.kind = \"mean\"";
   if (!facts.round.plain_server)
     return "the theorem needs plain steps of the server: use server.kind = \"sgd\" with learning_rate = 1 and no momentum or weight decay";
   if (!facts.round.exact_downlink)

@@ -89,6 +89,7 @@ bool steps_plainly(const Part& server) {
 }
 
 bool averages_by_weight(const Scenario& s) {
+  if (s.aggregation.kind != "mean") return false;
   return s.server.average == Average::weighted || (s.server.average == Average::uniform && s.model.weights == ModelSpec::Weights::uniform);
 }
 

@@ -262,6 +262,8 @@ inline const std::vector<Contradiction> kContradictions = {
      {"postprocessor", R"~(kind = "norm_clipping"; side = "server")~"}}},
     {"clipped vectors of a theorem", {"local.learning_rate"}, {{"local", R"~(kind = "gradient"; learning_rate = "theory")~"},
      {"feedback.up", R"~(kind = "ef21")~"}, {"compressor.up", R"~(kind = "top_k"; k = 5)~"}, {"postprocessor", R"~(kind = "norm_clipping")~"}}},
+    {"the median of a theorem", {"local.learning_rate"}, {{"local", R"~(kind = "gradient"; learning_rate = "theory")~"},
+     {"feedback.up", R"~(kind = "none")~"}, {"compressor.up", R"~(kind = "identity")~"}, {"aggregation", R"~(kind = "coordinate_median")~"}}},
     {"a clipping that is misspelt", {"postprocessor.kind"}, {{"postprocessor", R"~(kind = "norm_cliping")~"}}, "norm_clipping"},
     {"clipping to nothing", {"postprocessor.limit"}, {{"postprocessor", R"~(kind = "norm_clipping"; limit = 0.0)~"}}},
     {"normalised averages of adaptive steps", {"server.average"}, {kSgd, {"local_optimizer", R"~(kind = "adamw")~"}, {"server", R"~(average = "normalised")~"}}},
