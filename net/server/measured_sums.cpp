@@ -99,14 +99,14 @@ std::vector<std::optional<Frame>> MeasuredSums<T>::ask(const Order& order) {
   Wait wait{.until = {}, .patience_s = presence_.patience_s, .tolerates_absence = presence_.tolerates_absence()};
   if (presence_.deadline_s > 0)
     wait.until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(presence_.deadline_s));
-  auto [frames, arrived] = peers_.collect(wait, goes_on_);
+  Answers received = peers_.collect(wait, goes_on_);
   std::vector<std::optional<Frame>> answers(order.count);
   for (std::size_t i = 0; i < asked.size(); ++i) {
-    if (arrived[i] == 0) continue;
-    traffic_.measured_bytes += frames[i].payload.size();
-    const std::string fault = fault_of(order, frames[i], asked[i]);
+    if (received.arrived[i] == 0) continue;
+    traffic_.measured_bytes += received.frames[i].payload.size();
+    const std::string fault = fault_of(order, received.frames[i], asked[i]);
     if (fault.empty())
-      answers[asked[i] - order.first] = std::move(frames[i]);
+      answers[asked[i] - order.first] = std::move(received.frames[i]);
     else
       peers_.reject(asked[i], round_, fault, Penalty::counts);
   }

@@ -179,7 +179,7 @@ Section model_section(ModelSpec& model) {
   optional_list(
       section, "keep", model.keep,
       "names of tensors that stay with each client, which trains its own and never sends them, such as [\"bn*\", \"head*\"] (* is "
-      "any characters, ? is one). The model that is evaluated has the mean of all clients' values, by w_i; `local_accuracy` "
+      "any characters, ? is one). The model that is evaluated has the mean of all clients' values, by w_i; `client_accuracy_*` "
       "judges each client's own");
   return section;
 }

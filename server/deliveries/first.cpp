@@ -23,7 +23,7 @@ void describe(Schema& schema, FirstOptions& options) {
              "clients that are asked, as a multiple of those that [participation] states, rounded up")
       .at_least(1)
       .at_most(1e6);
-  schema.field("deadline_s", options.deadline_s, "a round also closes this time after its opening; without it, it waits")
+  schema.field("deadline_s", options.deadline_s, "time of a round from its opening; unset: it waits for the awaited messages")
       .above(0)
       .at_most(1e6)
       .unit("s");

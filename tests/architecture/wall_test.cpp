@@ -225,12 +225,12 @@ TEST_P(WallOfStatistics, HalvesTakeTheBytesOfThePlainRunWithTensorsOfEveryKind) 
     for (const std::string down : {"", "[compressor.down]\nkind = 'qsgd'\n"}) {
       test::ScenarioText s = study(3);
       s.rounds = static_cast<int>(kWallRounds);
-      s.model += "\nkeep = ['1.dense.*', '4.dense.weight', '*.mean']";
+      s.model += "\nkeep = ['1.dense.*', '4.dense.weight', '*.running_mean']";
       s.server = "kind = 'sgd'\nstatistics = '" + GetParam() + "'";
       s.participation = "kind = 'uniform'\nclients = 2";
       s.feedback = "kind = 'ef14'";
       s.local = local;
-      s.up = "kind = 'top_k'\nk = 4";
+      s.up = "kind = 'top_k'\nk = 2";
       s.more = down;
       expect_the_plain_run<double>(s.str());
       s.precision = "float32";

@@ -19,8 +19,11 @@ template <class T>
 std::vector<T> stepped(const std::string& kind, Device device, std::uint32_t K, std::size_t P) {
   Options options = Registry::instance().default_options("local_optimizer", kind);
   Schema schema = options.schema();
-  if (kind == "sgd") EXPECT_FALSE(schema.find("momentum")->assign(Value{0.9}));
-  if (kind == "adamw") EXPECT_FALSE(schema.find("no_decay")->assign(Value{Value::List{Value{std::string("b")}}}));
+  if (kind == "sgd") {
+    EXPECT_FALSE(schema.find("momentum")->assign(Value{0.9}));
+  } else if (kind == "adamw") {
+    EXPECT_FALSE(schema.find("no_decay")->assign(Value{Value::List{Value{std::string("b")}}}));
+  }
   const auto rule = make_part<LocalOptimizer<T>>("local_optimizer", kind, options, device, kPrecisionOf<T>);
   const Device memory = device == Device::cpu ? Device::cpu : Device::managed;
   const LayerTable layers{{{"a", 0, P / 2}, {"b", P / 2, 1}, {"c", P / 2 + 1, P - P / 2 - 1}}};

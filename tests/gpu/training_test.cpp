@@ -130,7 +130,8 @@ std::vector<Study> studies() {
        "[server]\nstatistics = 'local'\n"},
       {"TensorsThatStayWithClients",
        "[data]\nname = 'mushrooms'\nrows = 150\n[partition]\nkind = 'quantity_skew'\nbeta = 0.5\nclients = 4\n",
-       "kind = 'neural_network'\nkeep = ['1.dense.*', '6.dense.weight', '*.mean']\nl2 = 0.01\nlayers = ['dense(7)', 'batch_norm', 'relu', "
+       "kind = 'neural_network'\nkeep = ['1.dense.*', '6.dense.weight', '*.running_mean']\nl2 = 0.01\nlayers = ['dense(7)', 'batch_norm', "
+       "'relu', "
        "'dense(4)', 'tanh', 'dense(classes)']",
        "kind = 'sgd'\nbatch = 7\nepochs = 1\nlearning_rate = 0.05\nmomentum = 0.5\nweight_decay = 0.01",
        "[participation]\nkind = 'uniform'\nclients = 3\n"},
@@ -138,7 +139,7 @@ std::vector<Study> studies() {
        "kind = 'neural_network'\nkeep = ['1.*']\nlayers = ['dense(3)', 'tanh', 'dense(classes)']",
        "kind = 'sgd'\nbatch = 7\nsteps = 3\nlearning_rate = 0.05\nproximal_mu = 0.1", ""},
       {"GradientsAtModelsOfClients", kManyRows,
-       "kind = 'neural_network'\nkeep = ['4.*', '*.variance']\nlayers = ['dense(3)', 'batch_norm', 'tanh', 'dense(classes)']",
+       "kind = 'neural_network'\nkeep = ['4.*', '*.running_variance']\nlayers = ['dense(3)', 'batch_norm', 'tanh', 'dense(classes)']",
        "kind = 'gradient'\nlearning_rate = 0.1", ""},
       {"ARegressionWithABiasOfEachClient", kManyRows, "kind = 'logistic_regression'\nkeep = ['bias']",
        "kind = 'sgd'\nbatch = 7\nsteps = 3\nlearning_rate = 0.05", ""},

@@ -82,7 +82,7 @@ TEST_F(ExactMeasures, OfANetworkAreTheSimulatedOnes) {
 TEST_F(ExactMeasures, OfTensorsThatStayWithTheClientsAreTheSimulatedOnes) {
   std::string measures = kEveryMeasure, network = kNetwork;
   measures.replace(measures.find("average = true\n"), 15, "");
-  network.insert(network.find("[model]\n") + 8, "keep = ['1.dense.*', '*.mean']\n");
+  network.insert(network.find("[model]\n") + 8, "keep = ['1.dense.*', '*.running_mean']\n");
   for (const std::string more : {"", "[participation]\nkind = 'uniform'\nclients = 3\n[compressor.down]\nkind = 'qsgd'\n"})
     expect_exact(scenario("precision = 'float32'\n" + network + kEf14 + measures + more +
                           "[local]\nkind = 'sgd'\nbatch = 4\nsteps = 2\nlearning_rate = 0.1\n"));

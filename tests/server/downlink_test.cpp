@@ -42,7 +42,7 @@ bool same_bits(std::span<const T> a, std::span<const T> b) {
 template <class T>
 struct Server {
   explicit Server(std::size_t P, const std::string& format = "native", DownSends sends = DownSends::changes)
-      : model(P), downlink(identity_channel<T>(P, format), sends, kClients, P), shared(P) {}
+      : model(P), downlink(identity_channel<T>(P, format), sends, kClients, P, {}), shared(P) {}
   // Bits that each of the cohort is charged.
   std::vector<std::uint64_t> play(std::uint32_t round, const std::vector<std::uint32_t>& cohort) {
     Workspace workspace;
