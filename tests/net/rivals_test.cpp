@@ -48,9 +48,9 @@ std::unique_ptr<RawPeer> greeted(const net::PeerHub& hub, const std::string& cli
   return peer;
 }
 
-void wait_for_hosted(const net::PeerHub& hub, std::size_t clients) {
-  for (int i = 0; i < 1000 && hub.num_hosted() != clients; ++i) std::this_thread::sleep_for(10ms);
-  ASSERT_EQ(hub.num_hosted(), clients);
+void wait_for_hosted(net::PeerHub& hub, std::size_t clients) {
+  for (int i = 0; i < 1000 && hub.attendance().num_hosted != clients; ++i) std::this_thread::sleep_for(10ms);
+  ASSERT_EQ(hub.attendance().num_hosted, clients);
 }
 
 TEST(Rivals, TheFirstOneThatIsReadyHasThePlace) {
@@ -69,7 +69,7 @@ TEST(Rivals, TheFirstOneThatIsReadyHasThePlace) {
   const net::wire::Goodbye goodbye = goodbye_of(late);
   EXPECT_EQ(goodbye.reason(), "client 3 is hosted by another peer already");
   EXPECT_TRUE(goodbye.may_return());
-  EXPECT_EQ(hub.num_hosted(), 4U);
+  EXPECT_EQ(hub.attendance().num_hosted, 4U);
 }
 
 TEST(Rivals, MayHaveOtherClientsThanThoseThatTheyDisplace) {

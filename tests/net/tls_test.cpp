@@ -410,7 +410,7 @@ TEST(Tls, ASecondConnectionWithTheTokenReplacesTheFirst) {
   ready.mutable_ready()->set_run(1);
   ready.mutable_ready()->set_split(1);
   first.send(ready);
-  for (int i = 0; i < 2000 && server.hub.num_hosted() == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  for (int i = 0; i < 2000 && server.hub.attendance().num_hosted == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   net::wire::Header again = RawPeer::hello("0");
   again.mutable_hello()->set_token(assignment->header.assignment().token());
   TlsRawPeer second(server.hub.port(), server.certificate("client-0"));
