@@ -78,11 +78,7 @@ class FL_API PeerHub final : public Peers {
   [[nodiscard]] std::vector<MissingClient> missing() const override;
   // These sessions stay for the whole run, so that a peer that leaves before it is sent a round is sent it when it connects again.
   [[nodiscard]] std::vector<HostId> hosts_of(std::span<const std::uint32_t> clients) override;
-<<<<<<< ours
   // Keeps frames from a round's opening on until the peer acknowledges the round, and sends them again when it connects again.
-=======
-  // Keeps the frames of a round until the peer acknowledges it, and sends them again when it connects again.
->>>>>>> theirs
   void send(Sending sending) override;
   void expect(std::vector<Expected> frames, std::span<const std::uint8_t> required = {}) override;
   [[nodiscard]] Answers collect(const Wait& wait, const std::function<bool()>& goes_on) override;
