@@ -99,6 +99,7 @@ class SessionPlay {
     has_run_ = true;
     round_ = closed.empty() ? 0 : closed.front();
     cohort_.clear();
+    host_of_.clear();
     hosts_.clear();
     asked_.clear();
   }
@@ -111,6 +112,7 @@ class SessionPlay {
       const net::Session* session = core_.roster().host_of(client);
       if ((members >> client & 1) == 0 || session == nullptr || !session->can_play()) continue;
       cohort_.push_back(client);
+      host_of_.push_back(session->id);
       if (std::ranges::find(hosts_, session->id) == hosts_.end()) hosts_.push_back(session->id);
     }
     net::wire::Header header;
@@ -144,12 +146,18 @@ class SessionPlay {
   void close_round() {
     if (cohort_.empty()) return;
     collect();
-    core_.roster().close_round(round_, cohort_, hosts_);
     net::wire::Header header;
     header.mutable_close()->set_round(round_);
-    for (const net::HostId host : hosts_)
-      if (net::Session* session = core_.roster().find(host); session != nullptr) core_.send(*session, net::make_frame(header));
+    for (const net::HostId host : hosts_) {
+      net::Session* session = core_.roster().find(host);
+      std::vector<std::uint32_t> clients;
+      for (std::size_t i = 0; i < cohort_.size(); ++i)
+        if (host_of_[i] == host) clients.push_back(cohort_[i]);
+      core_.roster().close_round(round_, clients, session);
+      if (session != nullptr) core_.send(*session, net::make_frame(header));
+    }
     cohort_.clear();
+    host_of_.clear();
     hosts_.clear();
   }
 
@@ -304,6 +312,7 @@ class SessionPlay {
   bool has_run_ = false;
   std::uint32_t round_ = 0;
   std::vector<std::uint32_t> cohort_;
+  std::vector<net::HostId> host_of_;  // of each of these clients
   std::vector<net::HostId> hosts_;
   std::vector<net::Expected> asked_;
 };
