@@ -1,8 +1,8 @@
 // The device for which a translation unit is compiled.
 //
-// A compressor and the headers that compressors share are written once inside `namespace fl::FL_DEVICE_NS` and compiled twice: as C++ (in
-// fl::cpu) and, in a build with CUDA, as CUDA (in fl::cuda). All other parts are compiled once. FL_HD marks functions that run on both
-// devices.
+// A compressor, a postprocessor and the headers that compressors share are written once inside `namespace fl::FL_DEVICE_NS` and compiled
+// twice: as C++ (in fl::cpu) and, in a build with CUDA, as CUDA (in fl::cuda). All other parts are compiled once. FL_HD marks functions
+// that run on both devices.
 #pragma once
 
 #if defined(__CUDACC__)
