@@ -131,8 +131,13 @@ void one_by_one(const std::string& part, Findings& findings) {
     FindingPlace place(findings, part + ", " + text_of(one));
     place.guard([&] {
       const auto policy = make_delivery_policy(part);
-      place.expect(decide_as_they_arrive(*policy, one) == decide(*policy, one.arrival_s, one.awaited),
+      const Decision at_once = decide(*policy, one.arrival_s, one.awaited);
+      place.expect(decide_as_they_arrive(*policy, one) == at_once,
                    "arrivals that become known one by one lead to another decision than all of them at once");
+      std::vector<double> known = one.arrival_s;
+      std::ranges::replace_if(
+          known, [&at_once](double t) { return t > at_once.closes_s; }, kNotYet);
+      place.expect(decide(*policy, known, one.awaited) == at_once, "the decision depends on messages that come after the round has closed");
     });
   }
 }

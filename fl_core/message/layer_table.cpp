@@ -69,7 +69,12 @@ bool matches(std::string_view pattern, std::string_view name) {
 
 void keep_tensors(LayerTable& table, const std::vector<std::string>& patterns) {
   std::string names;
-  for (const Layer& layer : table.layers) names += (names.empty() ? "" : ", ") + layer.name;
+  std::vector<std::string> known;  // names, and patterns of all tensors of a layer
+  for (const Layer& layer : table.layers) {
+    names += (names.empty() ? "" : ", ") + layer.name;
+    known.push_back(layer.name);
+    known.push_back(layer.name.substr(0, layer.name.rfind('.')) + ".*");
+  }
   std::vector<Problem> problems;
   for (const std::string& pattern : patterns) {
     bool any = false;
@@ -78,7 +83,10 @@ void keep_tensors(LayerTable& table, const std::vector<std::string>& patterns) {
       layer.kind = ParameterKind::kept;
       any = true;
     }
-    if (!any) problems.push_back({"keep", "no tensor's name matches \"" + pattern + "\" (the model's tensors: " + names + ")"});
+    if (any) continue;
+    const std::string near = nearest_name(pattern, known);
+    const std::string hint = near.empty() ? "" : "; did you mean \"" + near + "\"?";
+    problems.push_back({"keep", "no tensor's name matches \"" + pattern + "\"" + hint + " (the model's tensors: " + names + ")"});
   }
   if (!problems.empty()) throw ConfigError(std::move(problems));
 }

@@ -356,9 +356,8 @@ TEST_F(PluginTest, ChecksOfBuiltInPartsAndWrongNames) {
   EXPECT_THAT(one.out, HasSubstr("1 checks, 0 failed"));
   const Outcome unchecked = fedbits({"check", "ef14"});
   EXPECT_EQ(unchecked.code, 2);
-  EXPECT_THAT(
-      unchecked.err,
-      HasSubstr("there are no checks for this role: feedback ef14 (roles with checks: compressor, delivery, measure, model, partitioner)"));
+  EXPECT_THAT(unchecked.err, HasSubstr("there are no checks for this role: feedback ef14 (roles with checks: compressor, delivery, "
+                                       "local_optimizer, measure, model, partitioner, postprocessor)"));
   EXPECT_THAT(unchecked.out, Not(HasSubstr("0 failed")));
   const Outcome mixed = fedbits({"check", "top_k", "ef14", "--only", "bits"});
   EXPECT_EQ(mixed.code, 2) << "what was not checked has not passed";

@@ -436,7 +436,7 @@ TEST(FaultyDeliveries, AreFoundByTheCheckOfTheirFault) {
                                            {"closes_at_once", "closes", "closes at its opening"},
                                            {"counts_the_lost", "counts", "has not arrived counts"},
                                            {"remembers_calls", "repeats", "another answer"},
-                                           {"looks_ahead", "online", "one by one"},
+                                           {"looks_ahead", "online", "after the round has closed"},
                                            {"claims_to_wait", "closes", "although waits_for_all()"},
                                            {"asks_too_few", "asked", "fewer clients"},
                                            {"counts_the_late", "counts", "after the round has closed"}}) {

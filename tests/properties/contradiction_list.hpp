@@ -277,7 +277,7 @@ inline const std::vector<Contradiction> kContradictions = {
      {{"model", R"~(kind = "mlp"; hidden = [4])~"}, kSgd, {"local_optimizer", R"~(kind = "adamw"; no_decay = ["1.dense.bais"])~"}}, "1.dense.bias"},
     {"statistics that there are not", {"server.statistics"}, {{"server", R"~(statistics = "local")~"}}},
     {"a tensor to keep that is misspelt", {"model.keep"}, {{"model", R"~(kind = "mlp"; hidden = [4]; keep = ["1.dens.*"])~"}, kSgd},
-     "1.dense.bias"},
+     "1.dense.*"},
     {"no tensor that is sent", {"model.keep"}, {{"model", R"~(kind = "mlp"; hidden = [4]; keep = ["*"])~"}, kSgd}},
     {"a tensor to keep that no client can train", {"model.keep"}, {{"model", R"~(kind = "mlp"; hidden = [4]; keep = ["1.dense.*"])~"},
      {"local", R"~(kind = "lsvrg"; batch = 2; learning_rate = 0.1)~"}}},
