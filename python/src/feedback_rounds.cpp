@@ -122,7 +122,7 @@ FeedbackRounds<T>::FeedbackRounds(const FeedbackSettings& settings)
   declare_slots<T>(method_, run_, {.clients = clients_.get(), .shared = &shared_, .server = &server_});
   runner_ = std::make_unique<BlockRunner<T>>(
       BlockRunnerParts<T>{*method_.local, *method_.feedback, method_.exchange, nullptr, pool_, *clients_, shared_, {}, &given_}, 1,
-      BlockRunnerOptions{.counts_bits = false});
+      BlockRunnerOptions{.counts_bits = false, .kinds = run_.kinds});
   process_ = std::make_unique<ClientProcess<T>>(parts(), AbsenceRule{}, false, run_.num_clients);
   reducer_ = std::make_unique<Reducer<T>>(
       ReducerParts<T>{run_, *method_.feedback, method_.plan, method_.exchange, *sum_, nullptr, server_, shared_, pool_}, Device::cpu,
