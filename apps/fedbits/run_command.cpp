@@ -32,7 +32,7 @@ class RunsInTurn final : public RunsView {
   }
   void began(std::size_t cell, int) override { progress_.begin(study_->title(cell), study_->rounds(cell)); }
   void reached(std::size_t, const RunProgress& at) override {
-    if (at.round > 0) progress_.update(at.round, progress_text(at));
+    if (at.round > 0) progress_.update(at.round, [&at] { return progress_text(at); });
   }
   void ended(std::size_t cell, const RunRecord& record) override {
     progress_.finish();

@@ -65,11 +65,15 @@ void Progress::begin(const std::string& title, std::uint64_t total_rounds, std::
 }
 
 void Progress::update(std::uint64_t round, const std::string& text) {
+  update(round, [&text] { return text; });
+}
+
+void Progress::update(std::uint64_t round, const std::function<std::string()>& text) {
   if (!running_ || style_ == ProgressStyle::silent) return;
   round_ = std::min(round, total_);
   const double now = clock_();
   if (!is_due(now)) return;
-  text_ = one_line(text);
+  text_ = one_line(text());
   draw(now);
 }
 

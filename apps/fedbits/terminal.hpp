@@ -40,6 +40,8 @@ class Progress {
   void begin(const std::string& title, std::uint64_t total_rounds, std::uint64_t done_rounds = 0);
   // Updates the display after `round` rounds; `text`, such as "f_gap 1.2e-05", is appended.
   void update(std::uint64_t round, const std::string& text = {});
+  // Does the same with a text that is made only when the line is drawn again.
+  void update(std::uint64_t round, const std::function<std::string()>& text);
   // Ends the run: a bar disappears, plain lines stay.
   void finish();
   // Prints a line above the bar. Silent progress prints it too.

@@ -73,7 +73,7 @@ MessageBatch<T> BlockRunner<T>::exchange(const RoundView<T>& view, int phase, st
   }
   if (kept_.are_wanted && phase == 0) kept_.rows.resize_discard(round.order.cohort.size() * round.P());
   for_each_block([&](std::uint32_t index, const Exec& exec) {
-    const ClientBlock<T> block = vectors_.open(exec, round, index, sent);
+    ClientBlock<T> block = vectors_.open(exec, round, index, sent);
     RoundTimes* times = options_.times == nullptr ? nullptr : &times_[static_cast<std::size_t>(exec.thread)];
     if (phase == 0) {
       const ScopedTimer timer(seconds_in(times, &RoundTimes::train_s));

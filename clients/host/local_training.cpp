@@ -42,7 +42,7 @@ void LocalTraining<T>::open_own(const ClientRound<T>& round, const ClientBlock<T
 
 // Fills the block's vectors, on the GPU if possible.
 template <class T>
-void LocalTraining<T>::run(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
+void LocalTraining<T>::run(const Exec& exec, const ClientRound<T>& round, ClientBlock<T>& block) {
   if (parts_.given != nullptr) return take_given(block);
   if (sent_->num_own > 0) open_own(round, block);
   if (on_device_ != nullptr && on_device_->can_start_at(round.run)) {
@@ -60,8 +60,9 @@ void LocalTraining<T>::run(const Exec& exec, const ClientRound<T>& round, const 
     on_device_->run(exec, parts_.pool, round, there, kept, std::span(sent_->refused).subspan(block.first, block.K));
     return;
   }
+  if (exec.device == Device::cpu) return train_on_cpu(exec, round, block);
   if (options_.is_plain()) return train_and_upload(exec, round, block);
-  on_host(parts_.pool, exec, block, [&](const Exec& host, const ClientBlock<T>& part) { train_on_cpu(host, round, part); });
+  on_host(parts_.pool, exec, block, [&](const Exec& host, ClientBlock<T> part) { train_on_cpu(host, round, part); });
 }
 
 template <class T>
@@ -90,18 +91,18 @@ void LocalTraining<T>::train_and_upload(const Exec& exec, const ClientRound<T>& 
     trained_[v].resize_discard(block.K * stride);
     here.vectors[v] = {trained_[v].data(), nullptr, block.K, round.P(), stride};
   }
-  on_host(parts_.pool, exec, here, [&](const Exec& host, const ClientBlock<T>& part) { train_on_cpu(host, round, part); });
+  on_host(parts_.pool, exec, here, [&](const Exec& host, ClientBlock<T> part) { train_on_cpu(host, round, part); });
   for (std::size_t v = 0; v < here.vectors.size(); ++v)
     for (std::uint32_t k = 0; k < block.K; ++k)
       upload_bytes(block.vectors[v].row(k), here.vectors[v].row(k), round.P() * sizeof(T), exec.stream);
 }
 
 template <class T>
-void LocalTraining<T>::train_on_cpu(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
+void LocalTraining<T>::train_on_cpu(const Exec& exec, const ClientRound<T>& round, ClientBlock<T>& block) {
   Workspace::Frame frame(*exec.workspace);
-  ClientBlock<T> begun = block;
-  begun.start = start_of(round, block, round.run.has_own_starts() ? frame.take<T>(block.K * round.P()) : nullptr);
-  parts_.local_update.run(exec, round, *parts_.oracle, begun);
+  block.start = start_of(round, block, round.run.has_own_starts() ? frame.take<T>(block.K * round.P()) : nullptr);
+  parts_.local_update.run(exec, round, *parts_.oracle, block);
+  block.start = {};
   if (sent_->num_own > 0)
     for (const BatchView<T>& vector : block.vectors)
       for (std::uint32_t k = 0; k < block.K; ++k) clear_ranges(round.run.kinds.unshared, vector.row(k));

@@ -19,7 +19,8 @@ class LocalTraining {
 
   // Writes the marks of refused clients and the own values of the following blocks into `sent`.
   void write_to(CohortMessages<T>& sent) { sent_ = &sent; }
-  void run(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
+  // Names the models at which the block's clients begin, and fills its vectors.
+  void run(const Exec& exec, const ClientRound<T>& round, ClientBlock<T>& block);
   void postprocess(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
 
   // Returns null if clients train on the CPU.
@@ -31,7 +32,7 @@ class LocalTraining {
   // Returns the models at which the clients of a block begin: w, or, in `room` [K,P] unless it is null, their own models, w - offset_factor
   // m_i with the weights that they keep. Entries of running averages are those of w.
   [[nodiscard]] BatchView<const T> start_of(const ClientRound<T>& round, const ClientBlock<T>& block, T* room) const;
-  void train_on_cpu(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
+  void train_on_cpu(const Exec& exec, const ClientRound<T>& round, ClientBlock<T>& block);
   // Runs the local updates into rows on the host and copies these to the block's rows.
   void train_and_upload(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
   void refuse_non_finite(const ClientBlock<T>& block);
