@@ -97,7 +97,7 @@ std::vector<std::byte> read_file(const fs::path& file) {
   }
 }
 
-[[noreturn]] void refuse(const fs::path& file, const std::string& why) {
+[[noreturn]] void refuse_checkpoint(const fs::path& file, const std::string& why) {
   throw StoreError("the checkpoint " + file.string() + " cannot be used: " + why + "; without it (remove the file) the run starts anew");
 }
 
@@ -118,35 +118,37 @@ struct Checked {
 };
 
 Checked checked(const fs::path& file, std::span<const std::byte> bytes) {
-  if (bytes.size() < kFooter) refuse(file, "it has " + std::to_string(bytes.size()) + " bytes");
+  if (bytes.size() < kFooter) refuse_checkpoint(file, "it has " + std::to_string(bytes.size()) + " bytes");
   Checked result{.content = bytes.first(bytes.size() - kFooter)};
   std::uint64_t checksum = 0;
   std::memcpy(&result.pages_begin, bytes.data() + result.content.size(), sizeof checksum);
   std::memcpy(&checksum, bytes.data() + bytes.size() - sizeof checksum, sizeof checksum);
-  if (checksum != hash64_of(bytes.first(bytes.size() - sizeof checksum))) refuse(file, "its bytes do not match their checksum");
+  if (checksum != hash64_of(bytes.first(bytes.size() - sizeof checksum))) refuse_checkpoint(file, "its bytes do not match their checksum");
   return result;
 }
 
 void read_header(const fs::path& file, Archive& archive, CheckpointHeader& header, std::string& build) {
   std::uint32_t version = 0;
   exchange_header(archive, header, version, build);
-  if (!(header.seconds >= 0) || std::isinf(header.seconds)) refuse(file, "it tells of " + std::to_string(header.seconds) + " seconds");
-  if (version != kVersion) refuse(file, "it has version " + std::to_string(version) + ", this fedbits reads " + std::to_string(kVersion));
+  if (!(header.seconds >= 0) || std::isinf(header.seconds))
+    refuse_checkpoint(file, "it tells of " + std::to_string(header.seconds) + " seconds");
+  if (version != kVersion)
+    refuse_checkpoint(file, "it has version " + std::to_string(version) + ", this fedbits reads " + std::to_string(kVersion));
 }
 
 // Without the tag of the folder: "RUN" of "RUN" or "RUN.TAG".
 std::string run_of(const std::string& owner) { return owner.substr(0, owner.find('.')); }
 
 // The same whether the folder is there yet or not.
-fs::path place_of(const fs::path& folder) { return fs::absolute(folder).lexically_normal(); }
+fs::path place_in_checkpoint(const fs::path& folder) { return fs::absolute(folder).lexically_normal(); }
 
 std::string tag_of(const fs::path& checkpoints) {
-  const std::string place = place_of(checkpoints).string();
+  const std::string place = place_in_checkpoint(checkpoints).string();
   return to_hex(hash64_of(std::as_bytes(std::span(place)))).substr(0, 8);
 }
 
 std::string page_file_name(const std::string& run, const fs::path& checkpoints, const fs::path& pages) {
-  return place_of(checkpoints) == place_of(pages) ? run : run + "." + tag_of(checkpoints);
+  return place_in_checkpoint(checkpoints) == place_in_checkpoint(pages) ? run : run + "." + tag_of(checkpoints);
 }
 
 // Returns the page file that a checkpoint refers to, or "" if it refers to none or cannot be read.
@@ -257,15 +259,15 @@ bool load_checkpoint(const CheckpointPlan& plan, CheckpointHeader& header, const
     CheckpointHeader found;
     std::string build;
     read_header(plan.file, archive, found, build);
-    if (found.run != header.run) refuse(plan.file, "it belongs to run " + found.run + ", not to " + header.run);
+    if (found.run != header.run) refuse_checkpoint(plan.file, "it belongs to run " + found.run + ", not to " + header.run);
     if (build != build_fingerprint() && !plan.any_build)
-      refuse(plan.file, "it was written by another build (" + build + "; this is " + build_fingerprint() +
-                            "), whose rounding may differ; --any-build takes it nevertheless");
+      refuse_checkpoint(plan.file, "it was written by another build (" + build + "; this is " + build_fingerprint() +
+                                       "), whose rounding may differ; --any-build takes it nevertheless");
     header = found;
     persist(archive);
     archive.finish();
   } catch (const ArchiveError& damaged) {
-    refuse(plan.file, damaged.what());
+    refuse_checkpoint(plan.file, damaged.what());
   }
   return true;
 }
