@@ -55,7 +55,7 @@ struct Clients {
   // Steps clients first .. first+clients-1.
   void step(const LocalOptimizer<T>& rule, Workspace& workspace, std::uint32_t first = 0, std::uint32_t clients = kClients) {
     const LayerTable layers = optimizer_layers();
-    const auto view = [&](auto& matrix) { return BatchView{matrix.data() + first * kEntries, nullptr, clients, kEntries, kEntries}; };
+    const auto view = [&](auto& matrix) { return BatchView<T>{matrix.data() + first * kEntries, nullptr, clients, kEntries, kEntries}; };
     std::vector<BatchView<T>> states;
     for (std::vector<T>& one : state) states.push_back(view(one));
     for (std::uint32_t k = first; k < first + clients; ++k) ++count[k];
