@@ -21,6 +21,7 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/support/low_rank.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "fl_core/config/registry.hpp"
 
 namespace fl {
@@ -47,6 +48,7 @@ class AbsoluteLowRank final : public Compressor<T> {
     double values = 0;
     for (const Segment& m : scope.segments) values += static_cast<double>(std::min(m.rows, m.cols));
     Contract contract;
+    contract.cost = costs::copy() + costs::singular_values(scope);
     contract.kappa = std::sqrt(values) * options_.threshold;
     contract.domain.up_to_rounding = true;
     follow(contract.domain, options_.rule);

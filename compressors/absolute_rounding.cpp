@@ -27,6 +27,7 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/support/absolute_scale.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/message/payload_segments.hpp"
@@ -79,6 +80,7 @@ class AbsoluteRounding final : public Compressor<T> {
 
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
+    contract.cost = costs::reading(2) + costs::levels(16, is_stochastic() ? costs::Rounding::random : costs::Rounding::nearest, 2);
     contract.kappa = kappa_at(scope, {});
     if (is_stochastic()) contract.kappa_holds = Contract::Holds::in_expectation;
     follow(contract.domain, options_.step);

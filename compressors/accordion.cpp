@@ -20,6 +20,7 @@
 #include "compressors/compressor.hpp"
 #include "compressors/support/by_segment.hpp"
 #include "compressors/support/few_numbers.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "compressors/support/state_from_message.hpp"
 #include "compressors/support/wrapped.hpp"
@@ -51,7 +52,9 @@ class Accordion final : public Compressor<T> {
   explicit Accordion(const AccordionOptions& options) : critical_(options.critical), otherwise_(options.otherwise), options_(options) {}
 
   [[nodiscard]] Contract contract(const Scope& scope) const override {
-    return weakest({critical_->contract(scope), otherwise_->contract(scope)});
+    Contract contract = weakest({critical_->contract(scope), otherwise_->contract(scope)});
+    if (contract.cost) *contract.cost += costs::wrapping() + 1.0 / static_cast<double>(options_.window) * costs::reading(2);
+    return contract;
   }
   [[nodiscard]] Scope adapt(Scope scope) const override { return otherwise_->adapt(critical_->adapt(std::move(scope))); }
   void check(const Scope& scope) const override {

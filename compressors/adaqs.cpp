@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/random_levels.hpp"
 #include "fl_core/config/differences.hpp"
 #include "fl_core/config/registry.hpp"
@@ -51,6 +52,7 @@ class Adaqs final : public Compressor<T> {
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     const double omega = omega_of(scope, options_.levels);
     Contract contract;
+    contract.cost = costs::reading(2) + costs::levels(8, costs::Rounding::random);
     if (options_.scaled) {
       contract.delta = 1 / (1 + omega);
       contract.delta_holds = Contract::Holds::in_expectation;

@@ -13,6 +13,7 @@
 #include <limits>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "compressors/support/sparsity.hpp"
 #include "compressors/support/thresholds.hpp"
@@ -44,6 +45,7 @@ class AjiDropping final : public Compressor<T> {
 
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
+    contract.cost = sort_cost(scope);
     contract.delta = options_.exact ? kept_fraction(options_.kept, scope) : 1 / static_cast<double>(largest_segment(scope));
     return contract;
   }
@@ -58,6 +60,13 @@ class AjiDropping final : public Compressor<T> {
   }
 
  private:
+  // All magnitudes or a sample of them are sorted.
+  [[nodiscard]] EntryCost sort_cost(const Scope& scope) const {
+    const double share = options_.exact ? 1 : options_.sample, n = static_cast<double>(largest_segment(scope));
+    const double random = options_.exact ? 0 : kRandomOperations;
+    return costs::copy() + share * (EntryCost{2, 1 + random} + costs::sorting(share * n)) + costs::reading(1) +
+           costs::kept(kept_fraction(options_.kept, scope));
+  }
   void estimate(const Exec& exec, const RandomStream& stream, const T* p, std::size_t n, T* threshold) const {
     Workspace::Frame frame(*exec.workspace);
     const std::size_t size =

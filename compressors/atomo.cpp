@@ -17,6 +17,7 @@
 #include "compressors/compressor.hpp"
 #include "compressors/support/kept_with_probability.hpp"
 #include "compressors/support/low_rank.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "compressors/support/sparsity.hpp"
 #include "fl_core/config/registry.hpp"
@@ -77,6 +78,7 @@ class Atomo final : public Compressor<T> {
     double omega = 0;
     for (const Segment& segment : scope.segments) omega = std::max(omega, omega_of(segment));
     Contract contract;
+    contract.cost = stated_cost(scope);
     if (options_.scaled) {
       contract.delta = 1 / (1 + omega);
       contract.delta_holds = Contract::Holds::in_expectation;
@@ -113,6 +115,12 @@ class Atomo final : public Compressor<T> {
   }
 
  private:
+  // Entries: magnitudes are sorted and added up in double, and every entry draws a number.
+  [[nodiscard]] EntryCost stated_cost(const Scope& scope) const {
+    if (has_matrices()) return costs::copy() + costs::singular_values(scope);
+    return costs::copy() + costs::copy() + costs::sorting(static_cast<double>(largest_segment(scope))) + EntryCost{3, 1} +
+           costs::reading(kRandomOperations + 4) + costs::kept(kept_fraction(options_.kept, scope));
+  }
   [[nodiscard]] bool has_matrices() const { return options_.atoms == Atoms::singular; }
   [[nodiscard]] double omega_of(const Segment& segment) const {
     const auto atoms = static_cast<double>(has_matrices() ? std::min(segment.rows, segment.cols) : segment.size());

@@ -1,4 +1,4 @@
-// Contracts: the bounds that an operator promises for its error, and the inputs for which they hold.
+// Contracts: the bounds that an operator promises for its error, the inputs for which they hold, and the cost that it states.
 #pragma once
 
 #include <limits>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fl_core/config/device.hpp"
+#include "fl_core/round/stated_cost.hpp"
 
 namespace fl {
 
@@ -62,6 +63,9 @@ struct Contract {
                                    // (omega + 1) max_i w_i sum_i w_i |x_i|^2, though the clients' errors are not independent
   bool linear = false;             // C(x)+C(y) = C(x+y) given the shared state: messages may be summed before decoding
   std::string no_memory;           // why feedback must not keep x - C(x), and the alternative; "" = feedback may keep it
+  // The cost of compress() per entry of the scope, in all phases together, beyond the terms of the affine input and the written state,
+  // which the feedback states. No value: not stated.
+  std::optional<EntryCost> cost;
 };
 
 }  // namespace fl

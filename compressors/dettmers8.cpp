@@ -17,6 +17,7 @@
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "fl_core/config/registry.hpp"
 
@@ -60,6 +61,7 @@ class Dettmers8 final : public Compressor<T> {
       delta = std::max(delta, 1 - rho * rho - d * h * h);
     }
     Contract contract;
+    contract.cost = costs::reading(2) + costs::levels(8, costs::Rounding::nearest, 14);
     contract.delta = delta;
     contract.domain.largest.least = sizeof(T) == sizeof(float) ? 1e-31 : 1e-300;
     return contract;

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "compressors/support/sampled_search.hpp"
 #include "compressors/support/sparsity.hpp"
@@ -84,6 +85,7 @@ class DgcSampled final : public Compressor<T> {
 
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
+    contract.cost = stated_cost(scope);
     contract.delta = 1 / static_cast<double>(largest_segment(scope));
     return contract;
   }
@@ -99,6 +101,13 @@ class DgcSampled final : public Compressor<T> {
   }
 
  private:
+  // A sample is sorted; until the count is near enough, entries above the threshold are counted again, `rounds` times at most. One is
+  // counted here, besides the one that selects.
+  [[nodiscard]] EntryCost stated_cost(const Scope& scope) const {
+    const double n = static_cast<double>(largest_segment(scope));
+    return options_.sample * (EntryCost{2, 1 + kRandomOperations} + costs::sorting(options_.sample * n)) + costs::copy() +
+           costs::reading(2) + costs::kept(kept_fraction(options_.kept, scope));
+  }
   DgcSampledOptions options_;
 };
 

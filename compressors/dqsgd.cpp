@@ -17,6 +17,7 @@
 #include <string>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/random_levels.hpp"
 #include "fl_core/config/registry.hpp"
 
@@ -73,6 +74,7 @@ class Dqsgd final : public Compressor<T> {
 
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
+    contract.cost = costs::reading(2) + costs::levels(8, costs::Rounding::random);
     contract.kappa = kappa_at(scope, {});
     contract.omega = std::sqrt(static_cast<double>(largest_segment(scope)));
     contract.domain.norm = {sizeof(T) == sizeof(float) ? 1.2e-38 : 1e-150,

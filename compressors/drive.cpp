@@ -17,6 +17,7 @@
 #include <cmath>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/rotation.hpp"
 #include "fl_core/config/registry.hpp"
 
@@ -57,6 +58,8 @@ class Drive final : public Rotated<T, SignNumber<T>> {
 
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
+    contract.cost = costs::rotation(static_cast<double>(largest_segment(scope))) + costs::reading(2) + costs::reading(2) +
+                    costs::levels(1, costs::Rounding::nearest);
     contract.domain.norm = sizeof(T) == sizeof(float) ? MagnitudeRange{1e-30} : MagnitudeRange{1e-150, 1e150};
     if (options_.scale == RotationScale::min_error) {
       contract.delta = rotation_flatness(scope) * rotation_flatness(scope);

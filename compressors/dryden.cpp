@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "compressors/support/sparsity.hpp"
 #include "compressors/support/thresholds.hpp"
@@ -118,6 +119,8 @@ class Dryden final : public Compressor<T> {
 
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
+    contract.cost = costs::copy() + 2 * (costs::copy() + costs::sorting(static_cast<double>(largest_segment(scope)))) +
+                    costs::kept(ratio_) + EntryCost{4 * ratio_, 4 * ratio_};
     contract.delta = 1 / static_cast<double>(largest_segment(scope));
     return contract;
   }

@@ -19,6 +19,7 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/support/normal_centroids.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/rotation.hpp"
 #include "fl_core/config/registry.hpp"
 
@@ -126,6 +127,8 @@ class Eden final : public Rotated<T, CentroidNumber<T>> {
 
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
+    contract.cost = costs::rotation(static_cast<double>(largest_segment(scope))) + costs::reading(2) + costs::reading(2) +
+                    costs::levels(8, costs::Rounding::nearest, 2 * static_cast<double>(options_.bits));
     contract.domain.norm = sizeof(T) == sizeof(float) ? MagnitudeRange{1e-30} : MagnitudeRange{1e-150, 1e150};
     if (options_.scale == EdenScale::min_error) {
       contract.delta = least_delta(rotation_flatness(scope));

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/ops/op_types.hpp"
@@ -39,6 +40,7 @@ class EfSign final : public Compressor<T> {
 
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
+    contract.cost = costs::reading(2) + costs::levels(1, costs::Rounding::nearest);
     contract.delta = 1 / static_cast<double>(largest_segment(scope));
     return contract;
   }

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "fl_core/config/registry.hpp"
 
@@ -61,6 +62,7 @@ class Fp8 final : public Compressor<T> {
     const bool e4m3 = options_.format == Fp8Format::e4m3;
     const double relative = e4m3 ? 0x1p-4 : 0x1p-3, absolute = (e4m3 ? 0x1p-10 : 0x1p-17) / largest_number();
     Contract contract;
+    contract.cost = (options_.scaled ? costs::reading(2) : EntryCost{}) + costs::levels(8, costs::Rounding::nearest, 6);
     contract.delta = 1 - relative * relative;
     if (options_.scaled) {
       *contract.delta -= static_cast<double>(largest_segment(scope)) * absolute * absolute;

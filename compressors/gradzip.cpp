@@ -16,6 +16,7 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/support/low_rank.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/thresholds.hpp"
 #include "fl_core/config/differences.hpp"
 #include "fl_core/config/registry.hpp"
@@ -72,7 +73,11 @@ class GradZip final : public Compressor<T> {
  public:
   explicit GradZip(const GradZipOptions& options) : options_(options) {}
 
-  [[nodiscard]] Contract contract(const Scope&) const override { return {}; }
+  [[nodiscard]] Contract contract(const Scope&) const override {
+    Contract contract;
+    contract.cost = costs::copy() + EntryCost{4, 2} + 2.0 * costs::thin_product(static_cast<double>(options_.rank));
+    return contract;
+  }
   [[nodiscard]] Scope adapt(Scope scope) const override { return matrices_of(std::move(scope)); }
   void check(const Scope& scope) const override { demand_matrices("gradzip", scope); }
 

@@ -22,6 +22,7 @@
 #include <string>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/value_format.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/config/registry.hpp"
@@ -92,6 +93,7 @@ class HardThreshold final : public Compressor<T> {
   // fp16 values satisfy the bound if their rounding does: |x_j| <= 2^11 t.
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
+    contract.cost = costs::reading(2) + costs::kept(0);
     contract.kappa = kappa_at(scope, {});
     const double rounding = relative_rounding<T>(options_.value_format);
     contract.domain = rounding_domain<T>(options_.value_format);

@@ -33,6 +33,7 @@ class Identity final : public Compressor<T> {
   [[nodiscard]] Contract contract(const Scope&) const override {
     const double rounding = relative_rounding<T>(options_.format);
     Contract contract;
+    contract.cost = EntryCost{1, rounding > 0 ? 2.0 : 0.0};
     contract.delta = 1 - rounding * rounding;
     contract.domain = rounding_domain<T>(options_.format);
     if (rounding == 0) {

@@ -18,6 +18,7 @@
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "fl_core/config/registry.hpp"
 
@@ -60,6 +61,7 @@ class Inceptionn final : public Compressor<T> {
 
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
+    contract.cost = costs::reading(2) + costs::levels(16, costs::Rounding::nearest, 6);
     contract.kappa =
         std::sqrt(compressed_size(scope)) * std::ldexp(1.0, -std::min<int>(static_cast<int>(options_.error_bits), kCoarsePlaces));
     contract.domain.entries = {0, sizeof(T) == sizeof(float) ? 512.0 : 32768.0, true};

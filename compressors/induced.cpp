@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "compressors/support/state_from_message.hpp"
 #include "compressors/support/wrapped.hpp"
@@ -42,6 +43,7 @@ class Induced final : public Compressor<T> {
     Contract contract;
     if (q.omega && c.delta) contract.omega = *q.omega * (1 - *c.delta);
     contract.domain = c.domain;
+    if (c.cost && q.cost) contract.cost = *c.cost + *q.cost + costs::wrapping() + costs::copy() + EntryCost{1, 1};
     if (!to_string(q.domain).empty()) contract.domain.remainder.push_back(q.domain);
     return contract;
   }

@@ -24,6 +24,7 @@
 #include "compressors/support/by_segment.hpp"
 #include "compressors/support/few_numbers.hpp"
 #include "compressors/support/knapsack.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "compressors/support/state_from_message.hpp"
 #include "compressors/support/wrapped.hpp"
@@ -74,6 +75,7 @@ class LGreCo final : public Compressor<T> {
     for (const Wrapped<T>& op : operators_) all.push_back(op->contract(scope));
     Contract contract = weakest(all);
     contract.omega.reset();  // a choice by the error of a draw is not independent of the draw
+    if (contract.cost) *contract.cost += costs::wrapping() + choice_cost(all);
     if (options_.alpha <= 1 && options_.adjust_every == 1 && all.front().delta) {
       contract.delta = all.front().delta;
       contract.delta_holds = all.front().delta_holds;
@@ -116,6 +118,12 @@ class LGreCo final : public Compressor<T> {
   }
 
  private:
+  // Every adjust_every rounds all operators compress the vector, and each of their messages is expanded, subtracted and measured.
+  [[nodiscard]] EntryCost choice_cost(const std::vector<Contract>& all) const {
+    EntryCost sum;
+    for (const Contract& one : all) sum += one.cost.value_or(EntryCost{}) + EntryCost{6, 4};
+    return 1 / static_cast<double>(options_.adjust_every) * sum;
+  }
   // Returns the operator that a number of the state names. The state may come from a file or be another caller's: a number that names none
   // stands for the reference.
   [[nodiscard]] const Wrapped<T>& chosen(T number) const {

@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/random_levels.hpp"
 #include "fl_core/config/registry.hpp"
 
@@ -65,6 +66,7 @@ class Lpc final : public Compressor<T> {
     const double omega = omega_of(scope), kept = options_.clip, lost = 1 - kept;
     const bool clips = kept < 1;
     Contract contract;
+    contract.cost = costs::reading(2) + costs::levels(8, costs::Rounding::random, 1);
     contract.domain.largest.least = std::ldexp(sizeof(T) == sizeof(float) ? 1.2e-38 : 1e-307, static_cast<int>(options_.bits));
     if (!options_.scaled) {
       contract.omega = clips ? kept * kept * grid_variance(scope) + lost * lost : omega;

@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/ops/ops.hpp"
@@ -89,6 +90,7 @@ class Natural final : public Compressor<T> {
 
   [[nodiscard]] Contract contract(const Scope&) const override {
     Contract contract;
+    contract.cost = costs::levels(16, stochastic_ ? costs::Rounding::random : costs::Rounding::nearest, 3);
     if (stochastic_)
       contract.omega = 1.0 / 8;
     else

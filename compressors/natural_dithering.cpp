@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "compressors/support/random_levels.hpp"
 #include "fl_core/config/registry.hpp"
@@ -82,6 +83,7 @@ class NaturalDithering final : public Compressor<T> {
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     const double omega = omega_of(scope);
     Contract contract;
+    contract.cost = costs::reading(2) + costs::levels(8, costs::Rounding::random, 5);
     if (options_.scaled) {
       contract.delta = 1 / (1 + omega);
       contract.delta_holds = Contract::Holds::in_expectation;

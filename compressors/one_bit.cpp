@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/ops/op_types.hpp"
@@ -71,6 +72,7 @@ class OneBit final : public Compressor<T> {
 
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
+    contract.cost = costs::reading(2) + costs::reading(2) + costs::reading(2) + costs::levels(1, costs::Rounding::nearest, 1);
     contract.delta = 1 / static_cast<double>(largest_segment(scope));
     return contract;
   }

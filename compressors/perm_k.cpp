@@ -18,6 +18,7 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/support/known_sizes.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/sparsity.hpp"
 #include "compressors/support/value_format.hpp"
 #include "fl_core/config/key_error.hpp"
@@ -108,6 +109,7 @@ class PermK final : public Compressor<T> {
     }
     const double rounding = relative_rounding<T>(options_.value_format);
     Contract contract;
+    contract.cost = draw_cost(scope);
     contract.domain = rounding_domain<T>(options_.value_format, largest);
     contract.errors_are_dealt = true;
     // As for random_k: rounding moves the mean by up to u |x_j| and raises the second moment by up to (1+u)^2.
@@ -149,6 +151,11 @@ class PermK final : public Compressor<T> {
   }
 
  private:
+  // Every client computes the permutation of its group, which sorts a random number of each entry, and sends its own part.
+  [[nodiscard]] EntryCost draw_cost(const Scope& scope) const {
+    const double share = 1 / static_cast<double>(std::max<std::size_t>(group_of(scope), 1));
+    return costs::sorting(static_cast<double>(largest_segment(scope))) + EntryCost{2 + 3 * share, kRandomOperations + share};
+  }
   // The entries that some clients are dealt, [K, total].
   struct Parts {
     std::vector<std::uint32_t> index;

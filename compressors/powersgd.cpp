@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/message/payload_segments.hpp"
@@ -71,6 +72,7 @@ class PowerSgd final : public Compressor<T>, public Phases<T> {
 
   [[nodiscard]] Contract contract(const Scope&) const override {
     Contract contract;
+    contract.cost = EntryCost{2, 0} + 3.0 * costs::thin_product(static_cast<double>(options_.rank));
     contract.linear = true;
     return contract;
   }

@@ -12,6 +12,7 @@
 // Alistarh, Grubic, Li, Tomioka, Vojnovic, "QSGD: Communication-efficient SGD via gradient quantization and encoding", NeurIPS 2017.
 // Group: quantiser
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/random_levels.hpp"
 #include "fl_core/config/registry.hpp"
 
@@ -40,6 +41,7 @@ class Qsgd final : public Compressor<T> {
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     const double omega = omega_of(scope);
     Contract contract;
+    contract.cost = costs::reading(2) + costs::levels(8, costs::Rounding::random);
     if (options_.scaled) {
       contract.delta = 1 / (1 + omega);
       contract.delta_holds = Contract::Holds::in_expectation;

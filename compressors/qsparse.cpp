@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "compressors/support/sparsity.hpp"
 #include "fl_core/config/registry.hpp"
@@ -80,6 +81,8 @@ class Qsparse final : public Compressor<T> {
 
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
+    contract.cost = costs::selection(kept_fraction(options_.kept, scope)) +
+                    kept_fraction(options_.kept, scope) * costs::levels(8, costs::Rounding::random);
     if (options_.quantizer == EntryQuantizer::sign) {
       contract.delta = 1 / static_cast<double>(largest_segment(scope));
       return contract;

@@ -53,6 +53,7 @@ class RandomK final : public Compressor<T> {
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     const double rounding = relative_rounding<T>(options_.value_format), fraction = kept_fraction(options_.kept, scope);
     Contract contract;
+    contract.cost = draw_cost(kept_fraction(options_.kept, scope));
     contract.domain = rounding_domain<T>(options_.value_format, options_.scaled ? 1 / fraction : 1);
     contract.errors_are_shared = options_.positions == KnownSets::common;
     if (!options_.scaled) {
@@ -94,6 +95,8 @@ class RandomK final : public Compressor<T> {
   }
 
  private:
+  // Each kept entry draws its place, which is sorted in.
+  [[nodiscard]] static EntryCost draw_cost(double fraction) { return {6 * fraction, fraction * (2 * kRandomOperations + 2)}; }
   // The number in place of a client's for a set that all clients have.
   static constexpr std::uint32_t kEveryone = 0xFFFFFFFF;
 

@@ -12,6 +12,7 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/support/low_rank.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "fl_core/config/registry.hpp"
 
 namespace fl {
@@ -36,6 +37,7 @@ class RankRSvd final : public Compressor<T> {
     for (const Segment& m : scope.segments)
       delta = std::min(delta, static_cast<double>(rank_) / static_cast<double>(std::min(m.rows, m.cols)));
     Contract contract;
+    contract.cost = costs::copy() + costs::singular_values(scope);
     contract.delta = delta;
     contract.domain = singular_value_domain<T>();
     return contract;

@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/ops/ops.hpp"
@@ -70,6 +71,7 @@ class ScaledInteger final : public Compressor<T> {
     double d = 0;
     for (const Segment& segment : scope.segments) d += static_cast<double>(segment.size());
     Contract contract;
+    contract.cost = costs::reading(2) + costs::levels(16, stochastic() ? costs::Rounding::random : costs::Rounding::nearest);
     contract.kappa = std::sqrt(d) / options_.alpha * (stochastic() ? 1 : 0.5);
     contract.linear = true;
     // Above 2^24 a level is itself rounded when it becomes a float32.

@@ -31,6 +31,7 @@
 #include "compressors/support/few_numbers.hpp"
 #include "compressors/support/incomplete_gamma.hpp"
 #include "compressors/support/logarithm.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "compressors/support/sparsity.hpp"
 #include "fl_core/config/registry.hpp"
@@ -192,7 +193,11 @@ class Sidco final : public Compressor<T> {
  public:
   explicit Sidco(const SidcoOptions& options) : options_(options) {}
 
-  [[nodiscard]] Contract contract(const Scope&) const override { return {}; }
+  [[nodiscard]] Contract contract(const Scope&) const override {
+    Contract contract;
+    contract.cost = stated_cost();
+    return contract;
+  }
   [[nodiscard]] std::size_t client_state_size(const Scope&) const override { return options_.stages == 0 ? 3 : 0; }
 
   void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
@@ -214,6 +219,14 @@ class Sidco final : public Compressor<T> {
   }
 
  private:
+  // The largest entry, the norm, the magnitudes in double, a reading for each stage of the fit (two where their number adapts), and the
+  // selection.
+  [[nodiscard]] EntryCost stated_cost() const {
+    const double stages = options_.stages == 0 ? 2 : static_cast<double>(options_.stages);
+    const double fit = options_.fit == SidcoFit::exponential ? 2 : 2 + kFunctionOperations;
+    return costs::copy() + costs::reading(1) + costs::reading(2) + EntryCost{3, 2} + stages * EntryCost{2, fit} + EntryCost{4, 1} +
+           costs::kept(options_.ratio);
+  }
   // Computes c [P] = p if its normalised magnitude exceeds the threshold of its segment, else 0. a [P]: room for the magnitudes.
   void select(const Exec& exec, const Scope& scope, const T* p, double* a, int stages, T* c) const {
     Workspace::Frame frame(*exec.workspace);

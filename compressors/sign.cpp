@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "fl_core/config/registry.hpp"
 
@@ -35,6 +36,7 @@ class Sign final : public Compressor<T> {
 
   [[nodiscard]] Contract contract(const Scope&) const override {
     Contract contract;
+    contract.cost = costs::levels(1, costs::Rounding::nearest);
     contract.no_memory =
         "+-1 does not follow the size of what is compressed, so what it leaves cannot be sent later; use \"ef_sign\" with "
         "this feedback, or feedback \"none\" or \"signum\" with server kind \"sign_sgd\"";

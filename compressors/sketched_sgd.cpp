@@ -26,6 +26,7 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/support/few_numbers.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/sparsity.hpp"
 #include "fl_core/config/differences.hpp"
 #include "fl_core/config/key_error.hpp"
@@ -154,8 +155,9 @@ class SketchedSgd final : public Compressor<T>, public Phases<T> {
  public:
   explicit SketchedSgd(const SketchedSgdOptions& options) : options_(options) {}
 
-  [[nodiscard]] Contract contract(const Scope&) const override {
+  [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
+    contract.cost = stated_cost(scope);
     contract.linear = true;
     return contract;
   }
@@ -206,6 +208,13 @@ class SketchedSgd final : public Compressor<T>, public Phases<T> {
   }
 
  private:
+  // Both the sketch and the estimates of all entries take, for each row, a hash and a sum; the estimates are sorted in their rows and the
+  // heavy entries are selected.
+  [[nodiscard]] EntryCost stated_cost(const Scope& scope) const {
+    const auto r = static_cast<double>(rows());
+    return costs::copy() + EntryCost{2 * r, r * (kRandomOperations + 2)} + EntryCost{2 * r + 1, r * (kRandomOperations + 2)} +
+           costs::sorting(r) + costs::selection(kept_fraction(options_.kept, scope));
+  }
   static constexpr int kKeyParts = 4;
   [[nodiscard]] std::size_t rows() const { return static_cast<std::size_t>(options_.rows); }
   [[nodiscard]] std::size_t columns() const { return static_cast<std::size_t>(options_.columns); }

@@ -18,6 +18,7 @@
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/registry.hpp"
@@ -122,7 +123,12 @@ class SketchMl final : public Compressor<T> {
  public:
   explicit SketchMl(const SketchMlOptions& options) : options_(options) {}
 
-  [[nodiscard]] Contract contract(const Scope&) const override { return {}; }
+  [[nodiscard]] Contract contract(const Scope& scope) const override {
+    Contract contract;
+    contract.cost = costs::copy() + costs::sorting(static_cast<double>(largest_segment(scope))) +
+                    costs::levels(16, costs::Rounding::nearest, std::ceil(std::log2(static_cast<double>(options_.buckets))));
+    return contract;
+  }
 
   void check(const Scope& scope) const override {
     const std::size_t numbers = scope.segments.size() * buckets_in(scope);

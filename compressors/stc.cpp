@@ -7,6 +7,7 @@
 // F. Sattler, S. Wiedemann, K.-R. Mueller, W. Samek, "Robust and communication-efficient federated learning from non-iid data", TNNLS 2020.
 // Group: hybrid
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/sparsity.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/ops/ternary_top_k.hpp"
@@ -31,6 +32,8 @@ class Stc final : public Compressor<T> {
     std::size_t largest = 1;
     for (const Segment& segment : scope.segments) largest = std::max(largest, segment.size());
     Contract contract;
+    contract.cost = costs::selection(kept_fraction(options_.kept, scope)) +
+                    EntryCost{2 * kept_fraction(options_.kept, scope), 2 * kept_fraction(options_.kept, scope)};
     contract.delta = 1 / static_cast<double>(largest);
     return contract;
   }

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "fl_core/config/registry.hpp"
 
@@ -65,6 +66,8 @@ class StochasticRounding final : public Compressor<T> {
 
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
+    contract.cost = costs::reading(2) +
+                    costs::levels(static_cast<double>(bits()), is_stochastic() ? costs::Rounding::random : costs::Rounding::nearest);
     contract.kappa = std::sqrt(compressed_size(scope)) * step() / 2;
     if (is_stochastic()) contract.kappa_holds = Contract::Holds::in_expectation;
     // Above 2^24 a level is itself rounded when it becomes a float32.

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/config/registry.hpp"
@@ -42,7 +43,11 @@ class Strom final : public Compressor<T> {
  public:
   explicit Strom(const StromOptions& options) : tau_(static_cast<T>(options.tau)) {}
 
-  [[nodiscard]] Contract contract(const Scope&) const override { return {}; }
+  [[nodiscard]] Contract contract(const Scope&) const override {
+    Contract contract;
+    contract.cost = costs::reading(2) + costs::kept(0);
+    return contract;
+  }
 
   void check(const Scope&) const override {
     if (!(tau_ > T(0))) throw key_error("tau", "strom: tau is 0 in the run's precision; choose a larger one");

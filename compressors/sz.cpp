@@ -30,6 +30,7 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/support/error_bound.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "fl_core/config/differences.hpp"
 #include "fl_core/config/registry.hpp"
@@ -223,6 +224,12 @@ class Sz final : public ErrorBounded<T> {
   }
 
  protected:
+  // Levels, and their differences to the prediction, which takes one sum or three.
+  [[nodiscard]] EntryCost level_cost() const override {
+    const EntryCost levels = costs::levels(16, costs::Rounding::nearest);
+    if (predictor_ == LorenzoPredictor::none) return levels;
+    return levels + EntryCost{1.5, predictor_ == LorenzoPredictor::plane ? 3.0 : 1.0};
+  }
   [[nodiscard]] double norm_bound(const Scope& scope) const override { return std::sqrt(compressed_size(scope)); }
 
   void send_levels(const Exec& exec, const Affine<T>& input, const Scope& scope, double bound, double most, const StateWrite<T>& state,

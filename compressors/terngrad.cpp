@@ -19,6 +19,7 @@
 #include <string>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/random_levels.hpp"
 #include "fl_core/config/registry.hpp"
 
@@ -71,6 +72,7 @@ class TernGrad final : public Compressor<T> {
     const double omega = omega_of(scope);
     const bool clips = options_.clip > 0;
     Contract contract;
+    contract.cost = costs::reading(2) + (options_.clip > 0 ? costs::reading(2) : EntryCost{}) + costs::levels(2, costs::Rounding::random);
     contract.domain = random_levels_domain<T>(LevelNorm::max, options_.scaled ? 1 / (1 + omega) : 1);
     if (!options_.scaled) {
       contract.omega = clips ? std::max(1.0, omega) : omega;

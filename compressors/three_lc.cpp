@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "fl_core/config/registry.hpp"
 
@@ -53,6 +54,7 @@ class ThreeLc final : public Compressor<T> {
 
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
+    contract.cost = costs::reading(2) + costs::levels(2, costs::Rounding::nearest);
     contract.delta = options_.sparsity * (2 - options_.sparsity) / static_cast<double>(largest_segment(scope));
     contract.domain.largest = sizeof(T) == sizeof(float) ? MagnitudeRange{1.2e-38, 1e38} : MagnitudeRange{1e-307, 1e307};
     return contract;

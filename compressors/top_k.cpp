@@ -9,6 +9,7 @@
 // memory", NeurIPS 2018; Alistarh et al., "The convergence of sparsified gradient methods", NeurIPS 2018.
 // Group: sparsifier
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/sparsity.hpp"
 #include "compressors/support/value_format.hpp"
 #include "fl_core/config/registry.hpp"
@@ -51,6 +52,7 @@ class TopK final : public Compressor<T> {
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     const double rounding = relative_rounding<T>(options_.value_format);
     Contract contract;
+    contract.cost = costs::selection(kept_fraction(options_.kept, scope));
     contract.delta = kept_fraction(options_.kept, scope) * (1 - rounding * rounding);
     contract.domain = rounding_domain<T>(options_.value_format);
     return contract;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "fl_core/config/differences.hpp"
 #include "fl_core/config/registry.hpp"
@@ -124,6 +125,7 @@ class VarianceBased final : public Compressor<T> {
 
   [[nodiscard]] Contract contract(const Scope&) const override {
     Contract contract;
+    contract.cost = EntryCost{6, 9} + costs::levels(8, costs::Rounding::nearest, 6) + costs::reading(2) + costs::kept(0);
     contract.no_memory = "it keeps what it did not send in a memory of its own; use feedback \"none\"";
     return contract;
   }

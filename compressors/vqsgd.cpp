@@ -12,6 +12,7 @@
 #include <cmath>
 
 #include "compressors/compressor.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "fl_core/config/registry.hpp"
 
@@ -123,6 +124,7 @@ class Vqsgd final : public Compressor<T> {
 
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
+    contract.cost = stated_cost(scope);
     if (options_.scaled) {
       contract.delta = 1 / (1 + omega_of(scope));
       contract.delta_holds = Contract::Holds::in_expectation;
@@ -164,6 +166,12 @@ class Vqsgd final : public Compressor<T> {
   }
 
  private:
+  // The input and zero counts are written, magnitudes are added up in double, and a vertex is found in them by halving.
+  [[nodiscard]] EntryCost stated_cost(const Scope& scope) const {
+    const double n = static_cast<double>(std::max<std::size_t>(largest_segment(scope), 1));
+    const double draws = static_cast<double>(options_.repetitions) / n;
+    return costs::copy() + EntryCost{5, 4} + draws * EntryCost{std::log2(n), kRandomOperations + 2 * std::log2(n)};
+  }
   [[nodiscard]] double omega_of(const Scope& scope) const {
     return (static_cast<double>(largest_segment(scope)) - 1) / static_cast<double>(options_.repetitions);
   }

@@ -13,6 +13,7 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/support/kept_with_probability.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/sparsity.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/ops/ops.hpp"
@@ -76,6 +77,7 @@ class Wangni final : public Compressor<T> {
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     const double fraction = kept_fraction(options_.kept, scope);
     Contract contract;
+    contract.cost = stated_cost(scope);
     if (options_.scaled) {
       contract.delta = fraction;
       contract.delta_holds = Contract::Holds::in_expectation;
@@ -98,6 +100,11 @@ class Wangni final : public Compressor<T> {
   }
 
  private:
+  // The probabilities are corrected until they sum to k, which takes a few readings of the entries; two are counted here.
+  [[nodiscard]] EntryCost stated_cost(const Scope& scope) const {
+    return costs::copy() + costs::reading(2) + 2 * costs::reading(4) + EntryCost{2, kRandomOperations + 4} +
+           costs::kept(kept_fraction(options_.kept, scope));
+  }
   WangniOptions options_;
 };
 

@@ -33,6 +33,7 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/support/error_bound.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "fl_core/config/differences.hpp"
 #include "fl_core/config/registry.hpp"
@@ -278,6 +279,11 @@ class Zfp final : public ErrorBounded<T> {
   }
 
  protected:
+  // Both transforms take four products and sums for each entry, in one direction or two.
+  [[nodiscard]] EntryCost level_cost() const override {
+    const double transforms = block_ == TransformBlock::square ? 4 : 2;
+    return costs::levels(16, costs::Rounding::nearest) + EntryCost{2, 8 * transforms};
+  }
   [[nodiscard]] double norm_bound(const Scope& scope) const override {
     double squares = 0;
     for (const Segment& segment : scope.segments) {

@@ -64,6 +64,7 @@ class LinearModel : public Model<T>, public LinearCurvature<LinearModel<T, Self>
     shape_.O = static_cast<Self&>(*this).check(data);
     shape_.D = data.num_features;
     this->data_ = &data;
+    this->cost_ = cost_of_linear_model<T>(shape_, data.is_sparse, Self::kLinkOperations);
   }
   [[nodiscard]] LayerTable layers() const override {
     LayerTable table;

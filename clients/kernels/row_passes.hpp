@@ -21,6 +21,25 @@ struct LinearShape {
   [[nodiscard]] std::size_t size() const { return weights() + (bias ? O : 0); }
 };
 
+// Returns the cost of a gradient. A dense row costs 2 D O operations in each pass; a sparse one 2 O for each number that it stores, whose
+// value, place and O weights are read. The link takes `link` operations for each output.
+template <class T>
+[[nodiscard]] ModelCost cost_of_linear_model(const LinearShape& shape, bool is_sparse, double link) {
+  const auto D = static_cast<double>(is_sparse ? 0 : shape.D), O = static_cast<double>(shape.O), P = static_cast<double>(shape.size());
+  const double biases = shape.bias ? O : 0;
+  StretchCost cost{.begin = 0, .end = shape.size()};
+  cost.forward.row = work_on<T>(2 * D * O + biases + link * O, D + O);
+  cost.backward.row = work_on<T>(2 * D * O + biases, D + O);
+  if (is_sparse) {
+    cost.forward.stored = work_on<T>(2 * O, 1 + O) + Work{0, sizeof(std::uint32_t)};
+    cost.backward.stored = work_on<T>(2 * O, 1 + 2 * O) + Work{0, sizeof(std::uint32_t)};
+  } else {
+    cost.forward.minibatch = work_on<T>(0, P);
+  }
+  cost.backward.minibatch = work_on<T>(0, P);
+  return {{cost}};
+}
+
 // The sizes of one block of margins [O,kStride].
 template <class Source>
 inline constexpr int kStride = padded(Source::kRowsPerBlock);

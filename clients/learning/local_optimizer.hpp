@@ -19,6 +19,7 @@
 #include "fl_core/memory/batch_view.hpp"
 #include "fl_core/memory/exec.hpp"
 #include "fl_core/message/layer_table.hpp"
+#include "fl_core/round/stated_cost.hpp"
 
 namespace fl {
 
@@ -58,6 +59,8 @@ class FL_API LocalOptimizer {
   // Returns beta of a rule that is v <- beta v + g, y <- y - gamma v with v = 0 when a round begins, and nothing for any other rule. Local
   // kind "sgd" takes such steps by itself, on a GPU while it computes the gradient.
   [[nodiscard]] virtual std::optional<double> plain_momentum() const { return std::nullopt; }
+  // Returns the cost of a step per entry, or no value if the rule does not state it.
+  [[nodiscard]] virtual std::optional<EntryCost> cost() const { return std::nullopt; }
 };
 
 // A rule on both devices. cuda is null if it has no half for a GPU, and in a build without CUDA.

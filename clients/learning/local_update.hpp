@@ -14,6 +14,7 @@
 #include "fl_core/config/schedule.hpp"
 #include "fl_core/memory/exec.hpp"
 #include "fl_core/round/round_views.hpp"
+#include "fl_core/round/stated_cost.hpp"
 
 namespace fl {
 
@@ -32,6 +33,15 @@ struct StepSettings {
   const LocalWork* work = nullptr;  // number of steps, with minibatches drawn by step; null: one gradient by `sampling` at a time
 };
 
+// The vectors and gradients of a client's work in a round. The steps themselves, y <- y - gamma d or the local optimizer's, and the cost of
+// a gradient are not counted here.
+struct LocalCost {
+  double gradients = 1;             // on minibatches, for each step; once a round if there are no steps
+  double full_gradients = 0;        // over all of the client's rows in a round, the expected number
+  EntryCost step = {}, round = {};  // on vectors [P], for each step and once a round
+  bool full_at_coin = false;        // in rounds whose coin falls, one full gradient takes the place of all this
+};
+
 // The features that a local update supports.
 struct LocalTraits {
   bool computes_anywhere = false;  // its theory allows each client a start of its own: RunSettings::offset_slot and kept weights
@@ -40,7 +50,8 @@ struct LocalTraits {
   // Each vector builds on the client's last one (a difference of gradients that the server adds up, a tracker): a postprocessor that
   // changed one would change all that follow.
   bool builds_on_last = false;
-  bool takes_optimizer = false;  // its steps follow LocalUpdate::optimizer()
+  bool takes_optimizer = false;                  // its steps follow LocalUpdate::optimizer()
+  std::optional<LocalCost> cost = std::nullopt;  // no value: not stated
 };
 
 template <class T>

@@ -24,6 +24,7 @@
 #include "fl_core/memory/exec.hpp"
 #include "fl_core/message/layer_table.hpp"
 #include "fl_core/random/random.hpp"
+#include "fl_core/round/stated_cost.hpp"
 
 namespace fl {
 
@@ -146,8 +147,8 @@ class FL_API Model {
  public:
   virtual ~Model() = default;
 
-  // Binds to data, which must outlive the model, and stores it in data_ if as_form() describes the model. Called once. Throws ConfigError
-  // if the data does not fit the model.
+  // Binds to data, which must outlive the model, and stores it in data_ if as_form() describes the model, and the cost of gradients in
+  // cost_. Called once. Throws ConfigError if the data does not fit the model.
   virtual void bind(const Dataset<T>& data) = 0;
   // Sets the regulariser's weights as numbers (rules are already resolved).
   void set_regulariser(double l2, double nonconvex) { regulariser_ = {l2, nonconvex}; }
@@ -188,6 +189,8 @@ class FL_API Model {
   // is bound to.
   [[nodiscard]] virtual std::optional<NetworkForm> as_form() const { return std::nullopt; }
   [[nodiscard]] const Dataset<T>* training_data() const { return data_; }
+  // Returns the cost of gradients after bind, or no value if the model does not state it.
+  [[nodiscard]] const std::optional<ModelCost>& cost() const { return cost_; }
 
   // Returns null for a model without a Hessian.
   [[nodiscard]] virtual const SecondOrder* second_order() const { return nullptr; }
@@ -198,6 +201,7 @@ class FL_API Model {
  protected:
   Regulariser regulariser_;
   const Dataset<T>* data_ = nullptr;  // the data that the model is bound to
+  std::optional<ModelCost> cost_;     // of gradients, which bind() states
 };
 
 template <class T>

@@ -18,6 +18,8 @@ class LinearRegression final : public kernels::LinearModel<T, LinearRegression<T
  public:
   explicit LinearRegression(const LinearRegressionOptions& options) : kernels::LinearModel<T, LinearRegression<T>>(options.bias) {}
 
+  static constexpr double kLinkOperations = 3;
+
   std::size_t check(const Dataset<T>& data) {
     if (data.target.size() != data.num_rows)
       throw ConfigError("linear_regression needs a target per row, data set \"" + data.name + "\" has " +

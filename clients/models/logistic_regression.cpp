@@ -29,6 +29,8 @@ class LogisticRegression final : public kernels::LinearModel<T, LogisticRegressi
   explicit LogisticRegression(const LogisticRegressionOptions& options)
       : kernels::LinearModel<T, LogisticRegression<T>>(options.bias), multinomial_(options.multinomial) {}
 
+  static constexpr double kLinkOperations = kFunctionOperations + 4;
+
   std::size_t check(const Dataset<T>& data) {
     if (data.num_classes < 2)
       throw ConfigError("logistic_regression needs at least two classes, data set \"" + data.name + "\" has " +

@@ -30,6 +30,13 @@ class QuadraticModel final : public Model<T>, public SecondOrder, public Bounded
                         std::to_string(data.num_rows) + (data.is_sparse ? " sparse" : "") + " rows of " +
                         std::to_string(data.num_features) + " numbers, which is d*d + d + 1 for no d");
     data_ = &data;
+    // A x, then <x, A x> and <b, x>, and the difference A x - b.
+    const auto d = static_cast<double>(d_);
+    StretchCost cost{.begin = 0, .end = d_};
+    cost.forward.row = work_on<T>(2 * d * d + 4 * d + 3, d * d + 3 * d + 1);
+    cost.backward.row = work_on<T>(3 * d, 4 * d);
+    cost.backward.minibatch = work_on<T>(0, d);
+    this->cost_ = ModelCost{{cost}};
     convex_ = true;
     std::vector<double> A(d_ * d_);
     for (std::size_t r = 0; r < data.num_rows; ++r) {

@@ -76,6 +76,20 @@ template <class T>
   return tensors;
 }
 
+// Returns the cost of branches together, or no value if a layer inside states none.
+template <class T>
+[[nodiscard]] std::optional<LayerCost> cost_of_branches(std::initializer_list<const Branch<T>*> branches) {
+  LayerCost sum;
+  for (const Branch<T>* branch : branches) {
+    const std::optional<LayerCost> one = branch->network().cost();
+    if (!one) return std::nullopt;
+    sum.forward += one->forward;
+    sum.by_weights += one->by_weights;
+    sum.by_input += one->by_input;
+  }
+  return sum;
+}
+
 // Returns the form of a layer of branches, unless a layer inside leaves its data to the CPU. The memory of a pass over them is that of the
 // largest branch, plus a second derivative by the input.
 template <class T>

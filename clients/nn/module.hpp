@@ -19,6 +19,7 @@
 #include "fl_core/memory/workspace.hpp"
 #include "fl_core/message/layer_table.hpp"
 #include "fl_core/random/random.hpp"
+#include "fl_core/round/stated_cost.hpp"
 
 namespace fl::nn {
 
@@ -59,6 +60,19 @@ enum class Initial {
 };
 [[nodiscard]] FL_API std::vector<std::pair<Initial, std::string>> initial_names();
 
+// The cost of a layer for an example and for a minibatch. The derivative by the input is not computed below the first layer with weights.
+struct LayerCost {
+  PassCost forward = {}, by_weights = {}, by_input = {};
+};
+// Returns the cost of n outputs, each computed from one input with these operations, and of n derivatives.
+template <class T>
+[[nodiscard]] LayerCost cost_of_entries(std::size_t n, double forward, double backward) {
+  const auto count = static_cast<double>(n);
+  return {.forward = {.row = work_on<T>(forward * count, 2 * count)},
+          .by_weights = {},
+          .by_input = {.row = work_on<T>(backward * count, 3 * count)}};
+}
+
 template <class T>
 class FL_API Module {
  public:
@@ -83,6 +97,8 @@ class FL_API Module {
   // layer without a CUDA half need not override this: a run on a GPU then reports that the layer has no CUDA half. Returns no value if the
   // CPU computes these data whatever the device is.
   [[nodiscard]] virtual std::optional<LayerForm> as_form() const { return LayerForm{}; }
+  // Returns the cost, or no value if the layer does not state it. Call after bind().
+  [[nodiscard]] virtual std::optional<LayerCost> cost() const { return std::nullopt; }
 
   // Computes out [B,n_out] from in [B,n_in] and w.
   virtual void forward(const Pass& pass, const T* w, const T* in, T* out, T* saved) const = 0;

@@ -71,6 +71,32 @@ std::optional<NetworkForm> Network<T>::as_form() const {
 }
 
 template <class T>
+std::optional<std::vector<StretchCost>> Network<T>::stretches() const {
+  std::vector<StretchCost> all;
+  for (std::size_t i = 0; i < modules_.size(); ++i) {
+    const std::optional<LayerCost> layer = modules_[i]->cost();
+    if (!layer) return std::nullopt;
+    const std::size_t end = i + 1 < modules_.size() ? begins_[i + 1] : P_;
+    all.push_back({.begin = begins_[i], .end = end, .forward = layer->forward, .backward = layer->by_weights});
+    if (begins_[i] > 0) all.back().backward += layer->by_input;
+  }
+  return all;
+}
+
+template <class T>
+std::optional<LayerCost> Network<T>::cost() const {
+  LayerCost sum;
+  for (std::size_t i = 0; i < modules_.size(); ++i) {
+    const std::optional<LayerCost> layer = modules_[i]->cost();
+    if (!layer) return std::nullopt;
+    sum.forward += layer->forward;
+    sum.by_weights += layer->by_weights;
+    (begins_[i] > 0 ? sum.by_weights : sum.by_input) += layer->by_input;
+  }
+  return sum;
+}
+
+template <class T>
 std::vector<Layer> Network<T>::tensors(const std::string& prefix) const {
   std::vector<Layer> all;
   for (std::size_t i = 0; i < modules_.size(); ++i)

@@ -33,6 +33,11 @@ class FL_API Network {
   [[nodiscard]] const Shape& output() const { return shapes_.back(); }
   // Returns its layers by name with plain numbers, unless one of them leaves its data to the CPU.
   [[nodiscard]] std::optional<NetworkForm> as_form() const;
+  // Returns the cost of each layer for an example, as a stretch of the network's parameters, or no value if a layer states none. The
+  // derivative by the input is counted from the second layer with weights on.
+  [[nodiscard]] std::optional<std::vector<StretchCost>> stretches() const;
+  // Returns the cost of all layers together.
+  [[nodiscard]] std::optional<LayerCost> cost() const;
   [[nodiscard]] std::vector<Layer> tensors(const std::string& prefix = "") const;  // "1.dense.weight"
   void initial(RandomSequence& random, T* w) const;
 

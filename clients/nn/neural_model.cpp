@@ -54,6 +54,47 @@ void NeuralModel<T>::bind(const Dataset<T>& data) {
   check_output(data);
   running_averages_ = running_averages_of({network_.tensors()});
   data_ = &data;
+  this->cost_ = stated_cost(data.labels_per_row());
+}
+
+namespace {
+
+// Returns the number of weights before entry `end` of the layers' order: their order in the model, where running averages are last.
+std::size_t weights_before(std::span<const ParameterRange> running_averages, std::size_t end) {
+  std::size_t averages = 0;
+  for (const ParameterRange& range : running_averages)
+    if (range.begin < end) averages += std::min(range.end, end) - range.begin;
+  return end - averages;
+}
+
+// Returns the cost of a loss for one label and C outputs: values in the forward pass, and the derivatives in the backward pass.
+template <class T>
+StretchCost cost_of_loss(Loss loss, double C) {
+  const double functions = loss == Loss::squared_error ? 0 : kFunctionOperations;
+  const double values = loss == Loss::softmax_cross_entropy ? C * (functions + 3) + functions : C * (2 * functions + 3);
+  return {.begin = 0, .end = 0, .forward = {.row = work_on<T>(values, 2 * C)}, .backward = {.row = work_on<T>(2 * C, 2 * C)}};
+}
+
+}  // namespace
+
+template <class T>
+std::optional<ModelCost> NeuralModel<T>::stated_cost(std::size_t labels_per_row) const {
+  std::optional<std::vector<StretchCost>> stretches = network_.stretches();
+  if (!stretches) return std::nullopt;
+  const auto labels = static_cast<double>(loss_ == Loss::softmax_cross_entropy ? labels_per_row : 1);
+  StretchCost loss = cost_of_loss<T>(loss_, static_cast<double>(network_.output().size()) / labels);
+  loss.forward.row = labels * loss.forward.row;
+  loss.backward.row = labels * loss.backward.row;
+  loss.begin = loss.end = network_.size();
+  stretches->front().forward.row += work_on<T>(0, 2 * static_cast<double>(network_.input().size()));  // examples are gathered
+  stretches->push_back(loss);
+  for (StretchCost& stretch : *stretches) {
+    stretch.begin = weights_before(running_averages_, stretch.begin);
+    stretch.end = weights_before(running_averages_, stretch.end);
+    stretch.forward.row = static_cast<double>(examples_per_row_) * stretch.forward.row;
+    stretch.backward.row = static_cast<double>(examples_per_row_) * stretch.backward.row;
+  }
+  return ModelCost{std::move(*stretches)};
 }
 
 template <class T>

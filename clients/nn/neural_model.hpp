@@ -73,6 +73,8 @@ class FL_API NeuralModel : public Model<T>, public NeuralPass<T, NeuralModel<T>>
 
  private:
   void check_output(const Dataset<T>& data) const;
+  // Returns the cost of its layers and its loss, unless a layer states none.
+  [[nodiscard]] std::optional<ModelCost> stated_cost(std::size_t labels_per_row) const;
 
   template <class Use>
   void for_each_piece(const Exec& exec, const Dataset<T>& data, std::span<const std::uint32_t> rows, std::size_t examples,

@@ -94,6 +94,9 @@ class AdamW final : public LocalOptimizer<T> {
     }
   }
 
+  // g, y, m and v are read, the last three written; three operations for each of m and v, then seven, a root and a quotient.
+  [[nodiscard]] std::optional<EntryCost> cost() const override { return EntryCost{7, 14}; }
+
   void step(const Exec& exec, const OptimizerStep<T>& step) const override {
     Workspace::Frame frame(*exec.workspace);
     std::vector<AdamWNumbers<T>> numbers;

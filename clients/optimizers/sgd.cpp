@@ -68,6 +68,7 @@ class PlainSteps final : public LocalOptimizer<T> {
   [[nodiscard]] std::optional<double> plain_momentum() const override {
     return life_ == StateLife::round ? std::optional(momentum_) : std::nullopt;
   }
+  [[nodiscard]] std::optional<EntryCost> cost() const override { return momentum_ > 0 ? EntryCost{5, 4} : EntryCost{3, 2}; }
   void step(const Exec& exec, const OptimizerStep<T>& step) const override {
     const BatchView<T> v = momentum_ > 0 ? step.states[0] : BatchView<T>{};
     for_each_entry(exec, step.y.K, Segment{0, step.y.P},

@@ -43,6 +43,8 @@ class StepwiseUpdate : public LocalUpdate<T> {
   }
 
  protected:
+  // Returns the cost of adding the weight decay to a gradient.
+  [[nodiscard]] EntryCost cost_of_decay() const { return options_.weight_decay > 0 ? EntryCost{3, 2} : EntryCost{}; }
   // Takes the steps y <- y - gamma d of the block's client k, from y = w, its start. direction(g, y) turns the stochastic gradient g [P]
   // (weight decay included) into d in place; methods that need the number of steps H use direction(g, y, H). With a rule the steps are its
   // own, along d. Returns H. y and g [P] are scratch memory.

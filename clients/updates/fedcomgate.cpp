@@ -16,6 +16,10 @@ class FedComGateUpdate final : public StepwiseUpdate<T, LocalStepOptions> {
   [[nodiscard]] std::vector<Unit> units() const override { return {Unit::gradient}; }
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"fedcomgate"}; }
 
+  [[nodiscard]] LocalTraits traits() const override {
+    return {.cost = LocalCost{.step = this->cost_of_decay() + EntryCost{3, 2}, .round = EntryCost{5, 2}}};
+  }
+
   [[nodiscard]] std::string host_walks() const override { return "adds every client's tracker to its steps"; }
   void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const std::size_t P = round.P();

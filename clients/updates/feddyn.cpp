@@ -23,7 +23,9 @@ class FedDynUpdate final : public StepwiseUpdate<T, FedDynOptions> {
   using StepwiseUpdate<T, FedDynOptions>::StepwiseUpdate;
 
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"feddyn"}; }
-  [[nodiscard]] LocalTraits traits() const override { return {.takes_optimizer = true}; }
+  [[nodiscard]] LocalTraits traits() const override {
+    return {.takes_optimizer = true, .cost = LocalCost{.step = this->cost_of_decay() + EntryCost{5, 4}, .round = EntryCost{5, 1}}};
+  }
 
   [[nodiscard]] std::string host_walks() const override { return "adds every client's earlier moves to its steps"; }
   void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {

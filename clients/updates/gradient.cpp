@@ -31,7 +31,10 @@ class GradientUpdate final : public LocalUpdate<T> {
     if (!subtracts()) return {};
     return {{.name = "gradient_at_optimum", .owner = SlotOwner::client}};
   }
-  [[nodiscard]] LocalTraits traits() const override { return {.computes_anywhere = true, .needs_optimum = subtracts()}; }
+  [[nodiscard]] LocalTraits traits() const override {
+    return {
+        .computes_anywhere = true, .needs_optimum = subtracts(), .cost = LocalCost{.round = subtracts() ? EntryCost{3, 1} : EntryCost{}}};
+  }
   [[nodiscard]] std::string host_walks() const override {
     return subtracts() ? "subtracts the gradient at the optimum from every gradient" : "";
   }

@@ -23,7 +23,9 @@ class GradientDifference final : public LocalUpdate<T> {
   [[nodiscard]] std::vector<Unit> units() const override { return {Unit::gradient}; }
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"marina"}; }
 
-  [[nodiscard]] LocalTraits traits() const override { return {.builds_on_last = true}; }
+  [[nodiscard]] LocalTraits traits() const override {
+    return {.builds_on_last = true, .cost = LocalCost{.gradients = 2, .round = {3, 1}, .full_at_coin = true}};
+  }
   [[nodiscard]] std::string host_walks() const override { return ""; }
   void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const Sample sample{.full = round.order.coin, .round = round.order.round};

@@ -35,6 +35,12 @@ class LsvrgUpdate final : public LocalUpdate<T> {
     return {{.name = "reference_point", .owner = SlotOwner::client}, {.name = "reference_gradient", .owner = SlotOwner::client}};
   }
 
+  // A new reference point takes a full gradient with probability p. With p = batch over rows that is one gradient on a minibatch on
+  // average.
+  [[nodiscard]] LocalTraits traits() const override {
+    return {.cost = LocalCost{.gradients = options_.p > 0 ? 2.0 : 3.0, .full_gradients = options_.p, .round = {4 + 4 * options_.p, 2}}};
+  }
+
   [[nodiscard]] std::string host_walks() const override { return "keeps every client's reference point and gradient"; }
   void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const std::size_t P = round.P();

@@ -26,6 +26,10 @@ class MimeLiteUpdate final : public StepwiseUpdate<T, MimeLiteOptions> {
   [[nodiscard]] std::vector<std::string> vectors() const override { return {"model", "momentum"}; }
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"mime_lite"}; }
 
+  [[nodiscard]] LocalTraits traits() const override {
+    return {.cost = LocalCost{.full_gradients = 1, .step = this->cost_of_decay() + EntryCost{3, 3}, .round = {8, 3}}};
+  }
+
   [[nodiscard]] std::string host_walks() const override { return ""; }
   void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const std::size_t P = round.P();

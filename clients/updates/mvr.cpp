@@ -31,7 +31,8 @@ class MvrUpdate final : public LocalUpdate<T> {
   [[nodiscard]] std::vector<Unit> units() const override { return {Unit::gradient}; }
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"dasha"}; }
 
-  [[nodiscard]] LocalTraits traits() const override { return {.builds_on_last = true}; }
+  // A client's first gradient is full and alone, which is not counted.
+  [[nodiscard]] LocalTraits traits() const override { return {.builds_on_last = true, .cost = LocalCost{.gradients = 2, .round = {4, 3}}}; }
   [[nodiscard]] std::string host_walks() const override { return "reads every client's tracker"; }
   void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     Workspace::Frame frame(*exec.workspace);

@@ -28,6 +28,13 @@ class ScaffoldUpdate final : public StepwiseUpdate<T, ScaffoldOptions> {
   [[nodiscard]] std::vector<std::string> vectors() const override { return {"model", "control"}; }
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"scaffold"}; }
 
+  [[nodiscard]] LocalTraits traits() const override {
+    const bool is_full = this->options_.control == ScaffoldOptions::Control::gradient;
+    return {.cost = LocalCost{.full_gradients = is_full ? 1.0 : 0.0,
+                              .step = this->cost_of_decay() + EntryCost{4, 2},
+                              .round = is_full ? EntryCost{8, 2} : EntryCost{8, 3}}};
+  }
+
   [[nodiscard]] std::string host_walks() const override { return "adds every client's control to its steps"; }
   void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const std::size_t P = round.P();

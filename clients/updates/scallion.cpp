@@ -15,6 +15,10 @@ class ScallionUpdate final : public StepwiseUpdate<T, LocalStepOptions> {
   [[nodiscard]] std::vector<Unit> units() const override { return {Unit::gradient}; }
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"scallion", "scafcom"}; }
 
+  [[nodiscard]] LocalTraits traits() const override {
+    return {.cost = LocalCost{.step = this->cost_of_decay() + EntryCost{4, 3}, .round = EntryCost{6, 3}}};
+  }
+
   [[nodiscard]] std::string host_walks() const override { return "adds every client's control to its steps"; }
   void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const std::size_t P = round.P();

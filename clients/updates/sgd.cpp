@@ -26,7 +26,10 @@ class SgdUpdate final : public StepwiseUpdate<T, SgdOptions> {
   using StepwiseUpdate<T, SgdOptions>::StepwiseUpdate;
 
   [[nodiscard]] LocalTraits traits() const override {
-    return {.computes_anywhere = true, .can_normalise = work(1, 1).has_value(), .takes_optimizer = true};
+    return {.computes_anywhere = true,
+            .can_normalise = work(1, 1).has_value(),
+            .takes_optimizer = true,
+            .cost = LocalCost{.step = cost_of_direction(), .round = {5, 1}}};
   }
   [[nodiscard]] std::optional<Descent> descent() const override {
     const SgdOptions& o = this->options_;
@@ -60,6 +63,13 @@ class SgdUpdate final : public StepwiseUpdate<T, SgdOptions> {
   }
 
  private:
+  // Weight decay, mu (y - w), and momentum. The model is copied to y before, and the difference is written after the steps.
+  [[nodiscard]] EntryCost cost_of_direction() const {
+    EntryCost cost = this->cost_of_decay();
+    if (this->options_.proximal_mu > 0) cost += {4, 3};
+    if (momentum() > 0) cost += {4, 2};
+    return cost;
+  }
   // Returns the optimizer that takes the steps. Those of plain momentum are taken here.
   [[nodiscard]] const LocalOptimizer<T>* rule() const {
     const LocalOptimizer<T>* optimizer = this->optimizer();

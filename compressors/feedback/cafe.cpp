@@ -20,7 +20,9 @@ class Cafe final : public Feedback<T> {
   explicit Cafe(const NoOptions&) {}
 
   [[nodiscard]] FeedbackPlan plan() const override {
-    return {.slots = {{.name = "aggregate", .owner = SlotOwner::shared, .sync = SlotSync::broadcast}}, .host_walks = ""};
+    return {.slots = {{.name = "aggregate", .owner = SlotOwner::shared, .sync = SlotSync::broadcast}},
+            .host_walks = "",
+            .cost = FeedbackCost{.inputs = 2, .server = 4}};
   }
   [[nodiscard]] FeedbackNeeds needs() const override {
     return {.name = "cafe", .one_vector = true, .own_messages = true, .operators = {{.is = OperatorClass::contraction}}};

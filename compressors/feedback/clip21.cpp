@@ -28,6 +28,8 @@ class Clip21 final : public Shifted<T> {
   [[nodiscard]] FeedbackPlan plan() const override {
     FeedbackPlan plan = Shifted<T>::plan();
     plan.host_walks = "clips every difference of a gradient to its shift";
+    // g -= h, the norm, and the factor.
+    plan.cost = FeedbackCost{.inputs = 1, .moved = 1, .server = 5, .other = {.passes = 6, .operations = 4}};
     return plan;
   }
   [[nodiscard]] FeedbackNeeds needs() const override {

@@ -21,7 +21,8 @@ class Controls : public Feedback<T> {
                       {.name = "control_mean", .owner = SlotOwner::shared, .sync = SlotSync::broadcast},
                       {.name = "control_sum", .owner = SlotOwner::server}},
             .moves = {{.slot = "control"}},
-            .means = {{.slot = "control", .held_in = "control_sum"}}};
+            .means = {{.slot = "control", .held_in = "control_sum"}},
+            .cost = FeedbackCost{.inputs = 1, .moved = 1, .server = 7}};
   }
   void acknowledge(const ClientRound<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
   // Adds c as clients know it to the estimate, because clients subtracted the same numbers.

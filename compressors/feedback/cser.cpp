@@ -35,7 +35,8 @@ class Cser final : public Feedback<T> {
             .in_place_slot = "error",
             .error_slot = "error",
             .offset_slot = "error",
-            .host_walks = "subtracts the error from every client's model and sums it between resets"};
+            .host_walks = "subtracts the error from every client's model and sums it between resets",
+            .cost = cost()};
   }
 
   [[nodiscard]] FeedbackNeeds needs() const override {
@@ -78,6 +79,11 @@ class Cser final : public Feedback<T> {
   }
 
  private:
+  // Every client's model loses its error. Between resets the residual is added to the memory, at a reset both are the second input.
+  [[nodiscard]] FeedbackCost cost() const {
+    const double share = 1.0 / reset_every_;
+    return {.inputs = 1 + 2 * share, .written = 1 + share, .server = 2 + 3 * share, .other = {6 - 3 * share, 2 - share}};
+  }
   [[nodiscard]] bool resets(const RoundOrder& order) const { return order.round % reset_every_ == 0; }
 
   std::uint32_t reset_every_;

@@ -41,7 +41,8 @@ class Dasha final : public Feedback<T> {
             .in_place_slot = "tracker",
             .moves = {{.slot = "shift"}},
             .means = {{.slot = "shift", .held_in = "shift_mean"}},
-            .host_walks = ""};
+            .host_walks = "",
+            .cost = FeedbackCost{.inputs = 4, .moved = 1, .server = 4}};
   }
 
   [[nodiscard]] FeedbackNeeds needs() const override {

@@ -36,7 +36,8 @@ class EcDiana final : public Feedback<T> {
             .error_slot = "error",
             .moves = {{.slot = "shift", .factor = alpha_}},
             .means = {{.slot = "shift", .held_in = "shift_sum"}},
-            .host_walks = ""};
+            .host_walks = "",
+            .cost = FeedbackCost{.inputs = 6, .written = 1, .moved = 1, .server = 6}};
   }
 
   [[nodiscard]] FeedbackNeeds needs() const override {

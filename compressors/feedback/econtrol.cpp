@@ -40,7 +40,8 @@ class EControl final : public Feedback<T> {
             .error_slot = "error",
             .moves = {{.slot = "shift"}},
             .means = {{.slot = "shift", .held_in = "shift_mean"}},
-            .host_walks = "computes every new error"};
+            .host_walks = "computes every new error",
+            .cost = FeedbackCost{.inputs = 3, .moved = 1, .server = 5, .other = {.passes = 7, .operations = 4}}};
   }
 
   [[nodiscard]] FeedbackNeeds needs() const override {

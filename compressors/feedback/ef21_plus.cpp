@@ -29,7 +29,8 @@ class Ef21Plus final : public Feedback<T> {
                       {.name = "server_shift", .owner = SlotOwner::server_copy},
                       {.name = "shift_mean", .owner = SlotOwner::server}},
             .means = {{.slot = "shift", .held_in = "shift_mean"}},
-            .host_walks = "compares both messages of every client with its gradient"};
+            .host_walks = "compares both messages of every client with its gradient",
+            .cost = cost()};
   }
   [[nodiscard]] FeedbackNeeds needs() const override {
     return {.name = "ef21_plus",
@@ -89,6 +90,9 @@ class Ef21Plus final : public Feedback<T> {
   }
 
  private:
+  // The errors of both messages are computed in a vector each: input and shift are read, the message is added, and the sum of squares is
+  // taken.
+  [[nodiscard]] static FeedbackCost cost() { return {.inputs = 3, .moved = 1, .server = 7, .other = {.passes = 13, .operations = 8}}; }
   static constexpr std::size_t kDifference = 0, kRestart = 1;
 
   // Returns |h + c - g|^2, with h = 0 if `h` is null. room: [P]

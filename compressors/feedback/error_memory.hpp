@@ -20,7 +20,8 @@ class ErrorMemory : public Feedback<T> {
             .in_place_slot = "error",
             .error_slot = "error",
             .needs_population = false,
-            .host_walks = ""};
+            .host_walks = "",
+            .cost = FeedbackCost{.inputs = 2, .written = 1, .server = 2}};
   }
 
   [[nodiscard]] FeedbackNeeds needs() const override {

@@ -27,7 +27,8 @@ class FedComGate final : public Feedback<T> {
     return {.slots = {{.name = "tracker", .owner = SlotOwner::client},
                       {.name = "mean_update", .owner = SlotOwner::shared, .sync = SlotSync::broadcast_at_close}},
             .means = {{.slot = "tracker"}},
-            .host_walks = "updates every client's tracker"};
+            .host_walks = "updates every client's tracker",
+            .cost = FeedbackCost{.inputs = 1, .moved = 2, .server = 4}};
   }
   [[nodiscard]] FeedbackNeeds needs() const override {
     return {.name = "fedcomgate",

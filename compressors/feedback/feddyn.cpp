@@ -19,7 +19,8 @@ class FedDyn final : public Feedback<T> {
     return {.slots = {{.name = "moved", .owner = SlotOwner::client}, {.name = "moved_sum", .owner = SlotOwner::server}},
             .moves = {{.slot = "moved"}},
             .means = {{.slot = "moved", .held_in = "moved_sum"}},
-            .host_walks = "adds every client's earlier moves to its steps (local kind feddyn)"};
+            .host_walks = "adds every client's earlier moves to its steps (local kind feddyn)",
+            .cost = FeedbackCost{.inputs = 1, .moved = 1, .server = 5}};
   }
   [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "feddyn", .local_kind = "feddyn", .own_messages = true}; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t channel) const override {

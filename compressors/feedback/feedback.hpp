@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "fl_core/config/options.hpp"
 #include "fl_core/memory/exec.hpp"
 #include "fl_core/round/round_views.hpp"
+#include "fl_core/round/stated_cost.hpp"
 
 namespace fl {
 
@@ -46,6 +48,20 @@ struct StateMove {
 struct SlotMean {
   std::string slot;
   std::string held_in = "";
+};
+
+// The cost of a feedback in a round, in vectors [P] of all of its channels together.
+struct FeedbackCost {
+  double inputs = 1;     // vectors and slots that the affine inputs read
+  double written = 0;    // slots and vectors that are written with the messages
+  double moved = 0;      // slots to which a message is added, when it has arrived
+  double server = 0;     // vectors that receive() reads or writes
+  EntryCost other = {};  // further passes over the client's vectors, per entry
+
+  // Return the cost per entry: of the messages, of what follows when they have arrived, and of the server's receive().
+  [[nodiscard]] EntryCost of_messages() const { return EntryCost{inputs + written, 2 * inputs + written} + other; }
+  [[nodiscard]] EntryCost of_arrival() const { return {3 * moved, 2 * moved}; }
+  [[nodiscard]] EntryCost of_server() const { return {server, server}; }
 };
 
 // The properties that a method fixes before the run.
@@ -73,6 +89,8 @@ struct FeedbackPlan {
   // sentence that begins with "the host". "" means no access: the functions only build views, name moves and exchange rows, and vectors and
   // state may then lie in memory that only a GPU reaches. A feedback that does not set this field is assumed to read everything.
   std::string host_walks = "may read every vector and every row of state, because the feedback does not say what it reads";
+  // No value: not stated.
+  std::optional<FeedbackCost> cost = std::nullopt;
 };
 
 // Returns the channels of a method whose local update computes these vectors. Each channel names its vector.

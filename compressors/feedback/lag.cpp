@@ -42,7 +42,9 @@ class Lag final : public Feedback<T> {
                   {.name = "history", .owner = SlotOwner::shared, .sync = SlotSync::derived, .length = memory_}},
         .moves = {{.slot = "last_sent"}},
         .means = {{.slot = "last_sent", .held_in = "gradient_sum"}},
-        .host_walks = "measures how far every gradient has moved since it was sent"};
+        .host_walks = "measures how far every gradient has moved since it was sent",
+        // The input is computed again for its norm, and models are compared in derive().
+        .cost = FeedbackCost{.inputs = 2, .moved = 1, .server = 4, .other = {.passes = 4, .operations = 6}}};
   }
   [[nodiscard]] FeedbackNeeds needs() const override {
     return {.name = "lag",

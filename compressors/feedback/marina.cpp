@@ -28,7 +28,8 @@ class Marina final : public Feedback<T> {
   [[nodiscard]] FeedbackPlan plan() const override {
     return {.slots = {{.name = "estimator", .owner = SlotOwner::server},
                       {.name = "previous_model", .owner = SlotOwner::shared, .sync = SlotSync::last_model}},
-            .host_walks = ""};
+            .host_walks = "",
+            .cost = FeedbackCost{.inputs = 1, .server = 4}};
   }
 
   [[nodiscard]] FeedbackNeeds needs() const override {

@@ -17,7 +17,9 @@ class Memoryless : public Feedback<T> {
     return send;
   }
   void acknowledge(const ClientRound<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
-  [[nodiscard]] FeedbackPlan plan() const override { return {.needs_population = false, .host_walks = ""}; }
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.needs_population = false, .host_walks = "", .cost = FeedbackCost{.server = 2}};
+  }
   void receive(const ServerRound<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
   }

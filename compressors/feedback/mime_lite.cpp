@@ -19,7 +19,8 @@ class MimeLite final : public Feedback<T> {
   [[nodiscard]] FeedbackPlan plan() const override {
     return {.slots = {{.name = "momentum", .owner = SlotOwner::shared, .sync = SlotSync::broadcast},
                       {.name = "momentum_sum", .owner = SlotOwner::server}},
-            .host_walks = ""};
+            .host_walks = "",
+            .cost = FeedbackCost{.inputs = 2, .server = 6}};
   }
   [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "mime_lite", .local_kind = "mime_lite"}; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t channel) const override {

@@ -31,7 +31,8 @@ class MomentumCorrection final : public Feedback<T> {
                       {.name = "accumulated", .owner = SlotOwner::client, .double_buffered = true}},
             .in_place_slot = "momentum",
             .error_slot = "accumulated",
-            .host_walks = "adds every gradient to its client's momentum"};
+            .host_walks = "adds every gradient to its client's momentum",
+            .cost = FeedbackCost{.inputs = 2, .written = 1, .server = 2, .other = {.passes = 3, .operations = 3}}};
   }
 
   [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "momentum_correction", .one_vector = true, .own_messages = true}; }

@@ -40,6 +40,10 @@ class PowerEf final : public ErrorMemory<T> {
     plan.channels = {{.name = "model"}};
     for (std::int64_t s = 2; s <= steps_; ++s) plan.channels.push_back({.name = "power" + std::to_string(s)});
     plan.host_walks = radius_ > 0 ? "adds the perturbation to every gradient" : "";
+    const auto channels = static_cast<double>(steps_);
+    plan.cost = FeedbackCost{.inputs = 1 + channels, .written = channels, .server = 1 + 3 * channels};
+    // A normal number takes two random ones, a logarithm, a root and a cosine.
+    if (radius_ > 0) plan.cost->other = {.passes = 4, .operations = 2 * kRandomOperations + 2 * kFunctionOperations + 4};
     return plan;
   }
   [[nodiscard]] FeedbackNeeds needs() const override {

@@ -31,6 +31,7 @@ class SaPef final : public ErrorMemory<T> {
     plan.offset_factor = alpha_;
     plan.estimate_is_sum = true;
     plan.host_walks = "subtracts the error from every client's model";
+    plan.cost->other = {.passes = 3, .operations = 2};
     return plan;
   }
 

@@ -31,6 +31,8 @@ class Scafcom final : public Controls<T> {
     plan.slots.push_back({.name = "momentum", .owner = SlotOwner::client, .double_buffered = true});
     plan.in_place_slot = "momentum";
     plan.host_walks = "adds every vector to its client's momentum";
+    plan.cost->inputs = 2;
+    plan.cost->other = {.passes = 4, .operations = 4};
     return plan;
   }
 

@@ -24,7 +24,8 @@ class Scaffold final : public Feedback<T> {
                       {.name = "control_sum", .owner = SlotOwner::server}},
             .moves = {{.slot = "control", .channel = 1}},
             .means = {{.slot = "control", .held_in = "control_sum"}},
-            .host_walks = "adds every client's control to its steps (local kind scaffold)"};
+            .host_walks = "adds every client's control to its steps (local kind scaffold)",
+            .cost = FeedbackCost{.inputs = 2, .moved = 1, .server = 6}};
   }
   [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "scaffold", .local_kind = "scaffold", .own_messages = true}; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t channel) const override {

@@ -32,11 +32,13 @@ class Shifted : public Feedback<T> {
     FeedbackPlan plan{.slots = {{.name = "shift", .owner = SlotOwner::client}, {.name = "shift_mean", .owner = SlotOwner::server}},
                       .moves = {{.slot = "shift", .factor = rule_.lambda}},
                       .means = {{.slot = "shift", .held_in = "shift_mean"}},
-                      .host_walks = ""};
+                      .host_walks = "",
+                      .cost = FeedbackCost{.inputs = 2, .moved = 1, .server = 5}};
     if (!rule_.has_momentum) return plan;
     plan.slots.push_back({.name = "momentum", .owner = SlotOwner::client, .double_buffered = true});
     plan.in_place_slot = "momentum";
     plan.host_walks = "adds every gradient to its client's momentum";
+    plan.cost->other = {.passes = 3, .operations = 3};
     return plan;
   }
 

@@ -28,7 +28,8 @@ class Signum final : public Feedback<T> {
   [[nodiscard]] FeedbackPlan plan() const override {
     return {.slots = {{.name = "momentum", .owner = SlotOwner::client, .double_buffered = true}},
             .in_place_slot = "momentum",
-            .host_walks = "adds every gradient to its client's momentum"};
+            .host_walks = "adds every gradient to its client's momentum",
+            .cost = FeedbackCost{.inputs = 1, .server = 2, .other = {.passes = 3, .operations = 3}}};
   }
 
   [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "signum", .one_vector = true, .keeps_error = false}; }

@@ -29,7 +29,9 @@ double TheoryFacts::largest_weight() const {
 namespace theory {
 
 std::string unmet_by_the_round(const TheoryFacts& facts) {
-  if (!facts.round.full_participation) return "the theorem needs every client in every round: use participation.kind = \"full\"";
+  if (!facts.round.full_participation)
+    return "the theorem needs every client in every round: use participation.kind = \"full\", and leave [delivery], "
+           "[availability] and [asynchronous] out";
   if (!facts.round.constant_step) return "the theorem needs a constant step size: use local.schedule = \"constant\" and no warm-up";
   if (!facts.round.averages_by_weight)
     return "the theorem needs a server that averages with the weights of f: use server.average = \"weighted\", or model.weights = "

@@ -83,6 +83,7 @@ class ThreePc final : public Feedback<T> {
     if (is(Variant::v4)) plan.channels.push_back({.name = "first"});
     plan.channels.push_back({.name = "model"});
     for (std::size_t c = 0; c < plan.channels.size(); ++c) plan.moves.push_back({.slot = "shift", .channel = c});
+    plan.cost = cost_of(static_cast<double>(plan.channels.size()));
     return plan;
   }
 
@@ -152,6 +153,13 @@ class ThreePc final : public Feedback<T> {
  private:
   using Variant = ThreePcOptions::Variant;
   [[nodiscard]] bool is(Variant variant) const { return options_.variant == variant; }
+  // Two stages copy the shift and add the first message. A trigger takes two distances, and the error of each message until one is sent.
+  [[nodiscard]] FeedbackCost cost_of(double channels) const {
+    FeedbackCost cost{.inputs = 2 * channels, .moved = channels, .server = 2 + 5 * channels};
+    if (has_two_stages()) cost.other += {.passes = 4, .operations = 1};
+    if (has_trigger()) cost.other += {.passes = 8 + 4 * channels, .operations = 6 + 4 * channels};
+    return cost;
+  }
   [[nodiscard]] bool has_two_stages() const { return is(Variant::v2) || is(Variant::v4); }
   [[nodiscard]] bool has_trigger() const { return is(Variant::lag) || is(Variant::clag) || is(Variant::adacgd); }
   // Returns A and B of the source's table 1. AdaCGD is CLAG with the finest operator: the others are used only if the trigger's bound

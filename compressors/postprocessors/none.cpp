@@ -9,7 +9,7 @@ template <class T>
 class NoPostprocessor final : public Postprocessor<T> {
  public:
   explicit NoPostprocessor(const NoOptions&) {}
-  [[nodiscard]] PostprocessorPlan plan() const override { return {}; }
+  [[nodiscard]] PostprocessorPlan plan() const override { return {.client_cost = EntryCost{}, .server_cost = EntryCost{}}; }
 };
 
 FL_REGISTER_PART(Postprocessor, NoPostprocessor, NoOptions,

@@ -108,7 +108,10 @@ class NormClipping final : public Postprocessor<T> {
     return {.changes_vectors = clips_vectors,
             .changes_estimate = clips(NormClippingOptions::Side::server),
             .one_vector = clips_vectors,
-            .bound = VectorBound{options_.norm, options_.limit}};
+            .bound = VectorBound{options_.norm, options_.limit},
+            // The norm, and the factor of a vector that is too long.
+            .client_cost = clips_vectors ? EntryCost{3, 3} : EntryCost{},
+            .server_cost = clips_vectors ? EntryCost{} : EntryCost{4, 4}};
   }
 
   void on_client(const Exec& exec, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t vector) const override {

@@ -20,6 +20,7 @@
 #include "fl_core/config/device.hpp"
 #include "fl_core/memory/exec.hpp"
 #include "fl_core/round/round_views.hpp"
+#include "fl_core/round/stated_cost.hpp"
 
 namespace fl {
 
@@ -37,6 +38,8 @@ struct PostprocessorPlan {
   // The length that no vector or estimate exceeds after the change, up to its rounding: at most limit (1 + 2 eps) with the eps of the type.
   // It is no bound on messages.
   std::optional<VectorBound> bound = std::nullopt;
+  // The cost per entry of on_client() for a vector, and of on_server(). No value: not stated.
+  std::optional<EntryCost> client_cost = std::nullopt, server_cost = std::nullopt;
 };
 
 template <class T>

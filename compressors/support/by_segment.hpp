@@ -56,6 +56,10 @@ namespace fl {
     if (one.delta_holds == Contract::Holds::in_expectation) all.delta_holds = one.delta_holds;
     all.domain = in_both(all.domain, one.domain);
     all.linear = all.linear && one.linear;
+    if (all.cost && one.cost)
+      all.cost = EntryCost{std::max(all.cost->passes, one.cost->passes), std::max(all.cost->operations, one.cost->operations)};
+    else
+      all.cost.reset();
   }
   return all;
 }

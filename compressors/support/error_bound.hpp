@@ -18,6 +18,7 @@
 #include "compressors/codec/finite.hpp"
 #include "compressors/compressor.hpp"
 #include "compressors/support/absolute_scale.hpp"
+#include "compressors/support/operator_cost.hpp"
 #include "compressors/support/quantizer.hpp"
 #include "compressors/support/received_levels.hpp"
 #include "fl_core/message/payload_segments.hpp"
@@ -188,6 +189,7 @@ class ErrorBounded : public Compressor<T> {
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
     contract.kappa = kappa_at(scope, {});
+    contract.cost = costs::reading(1) + costs::copy() + level_cost();
     follow(contract.domain, bound_);
     return contract;
   }
@@ -221,6 +223,8 @@ class ErrorBounded : public Compressor<T> {
  protected:
   // Returns kappa / eb.
   [[nodiscard]] virtual double norm_bound(const Scope& scope) const = 0;
+  // Returns the cost of send_levels().
+  [[nodiscard]] virtual EntryCost level_cost() const = 0;
   // Sends one client's message of levels. `most` is the largest |x_j|.
   virtual void send_levels(const Exec& exec, const Affine<T>& input, const Scope& scope, double bound, double most,
                            const StateWrite<T>& state, std::span<Payload<T>* const> message) const = 0;

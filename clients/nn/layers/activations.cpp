@@ -8,7 +8,7 @@
 
 namespace fl::nn {
 
-// `Function` has values(n, x, y) and derivative(x, y).
+// `Function` has values(n, x, y) and derivative(x, y), and their operations per entry, that of the product with d_out included.
 template <class T, class Function>
 class Elementwise : public Module<T> {
  public:
@@ -18,6 +18,9 @@ class Elementwise : public Module<T> {
     return input;
   }
   [[nodiscard]] bool needs_output() const override { return true; }
+  [[nodiscard]] std::optional<LayerCost> cost() const override {
+    return cost_of_entries<T>(n_, Function::kValueOperations, Function::kDerivativeOperations);
+  }
   void forward(const Pass& pass, const T*, const T* in, T* out, T*) const override { Function::values(pass.B * n_, in, out); }
   void backward(const Pass& pass, const T*, const T* in, const T* out, const T*, const T* d_out, T* d_in, T*) const override {
     if (d_in == nullptr) return;
@@ -30,6 +33,7 @@ class Elementwise : public Module<T> {
 
 template <class T>
 struct ReluFunction {
+  static constexpr double kValueOperations = 1, kDerivativeOperations = 2;
   static void values(std::size_t n, const T* x, T* y) {
     for (std::size_t j = 0; j < n; ++j) y[j] = x[j] <= T(0) ? T(0) : x[j];
   }
@@ -37,11 +41,13 @@ struct ReluFunction {
 };
 template <class T>
 struct TanhFunction {
+  static constexpr double kValueOperations = kFunctionOperations, kDerivativeOperations = 3;
   static void values(std::size_t n, const T* x, T* y) { tanh_of(n, x, y); }
   static T derivative(T, T y) { return T(1) - y * y; }
 };
 template <class T>
 struct GeluFunction {
+  static constexpr double kValueOperations = kFunctionOperations + 4, kDerivativeOperations = 2 * kFunctionOperations + 9;
   static T cdf(T x) { return T(0.5) * (T(1) + std::erf(x * T(0.70710678118654752440))); }
   static void values(std::size_t n, const T* x, T* y) {
     for (std::size_t j = 0; j < n; ++j) y[j] = x[j] * cdf(x[j]);

@@ -36,6 +36,16 @@ class Concat final : public Module<T> {
   [[nodiscard]] std::optional<LayerForm> as_form() const override { return form_of<T>({&first_, &second_}); }
   [[nodiscard]] std::size_t room_size(std::size_t B) const override { return B * n_ + std::max(first_.room_size(B), second_.room_size(B)); }
   [[nodiscard]] std::size_t least_examples() const override { return std::max(first_.least_examples(), second_.least_examples()); }
+  // Outputs are copied side by side, and the derivatives by the input are added.
+  [[nodiscard]] std::optional<LayerCost> cost() const override {
+    const auto copied = 2 * static_cast<double>(first_.output().size() + second_.output().size()), n = static_cast<double>(n_);
+    std::optional<LayerCost> sum = cost_of_branches<T>({&first_, &second_});
+    if (!sum) return sum;
+    sum->forward.row += work_on<T>(0, copied);
+    sum->by_weights.row += work_on<T>(0, copied);
+    sum->by_input.row += work_on<T>(n, 3 * n);
+    return sum;
+  }
   void initial(RandomSequence& random, T* w) const override {
     first_.network().initial(random, w);
     second_.network().initial(random, w + first_.size());

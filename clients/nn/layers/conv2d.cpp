@@ -71,6 +71,16 @@ class Conv2d final : public Module<T> {
                       .products = {{places, out_channels_, in_.channels() * square}, {pixels, in_.channels(), out_channels_ * square}}});
   }
 
+  // Each of the three products has an operand for every output, and for every entry of its window, zeros around the image included.
+  [[nodiscard]] std::optional<LayerCost> cost() const override {
+    const auto in = static_cast<double>(in_.size()), out = static_cast<double>(out_channels_ * out_h_ * out_w_);
+    const auto weights = static_cast<double>(out_channels_ * window_);
+    const double product = 2 * out * static_cast<double>(window_), biases = options_.bias ? static_cast<double>(out_channels_) : 0;
+    const double of_bias = options_.bias ? out : 0;
+    return LayerCost{.forward = {.row = work_on<T>(product + of_bias, in + out), .minibatch = work_on<T>(0, weights + biases)},
+                     .by_weights = {.row = work_on<T>(product + of_bias, in + out), .minibatch = work_on<T>(0, weights + biases)},
+                     .by_input = {.row = work_on<T>(product, in + out), .minibatch = work_on<T>(0, weights)}};
+  }
   [[nodiscard]] std::size_t room_size(std::size_t B) const override { return convolution_room(convolution(), B); }
 
   void forward(const Pass& pass, const T* w, const T* in, T* out, T*) const override {

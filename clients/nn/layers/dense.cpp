@@ -56,6 +56,16 @@ class Dense final : public Module<T> {
 
   [[nodiscard]] std::optional<LayerForm> as_form() const override { return dense_form(positions_, n_, units_, options_.bias); }
 
+  // Three products of 2 n units operations for each position; weights are read for two of them, and their gradient is written once.
+  [[nodiscard]] std::optional<LayerCost> cost() const override {
+    const auto positions = static_cast<double>(positions_), n = static_cast<double>(n_), units = static_cast<double>(units_);
+    const double product = 2 * positions * n * units, numbers = positions * (n + units), biases = options_.bias ? units : 0;
+    return LayerCost{
+        .forward = {.row = work_on<T>(product + positions * biases, numbers), .minibatch = work_on<T>(0, n * units + biases)},
+        .by_weights = {.row = work_on<T>(product + positions * biases, numbers), .minibatch = work_on<T>(0, n * units + biases)},
+        .by_input = {.row = work_on<T>(product, numbers), .minibatch = work_on<T>(0, n * units)}};
+  }
+
   void forward(const Pass& pass, const T* w, const T* in, T* out, T*) const override {
     const std::size_t rows = pass.B * positions_;
     if (options_.bias)

@@ -22,6 +22,12 @@ class Dropout final : public Module<T> {
     return input;
   }
   [[nodiscard]] std::optional<LayerForm> as_form() const override { return LayerForm({{"rate", rate_}}); }
+  // Backward draws the same numbers again.
+  [[nodiscard]] std::optional<LayerCost> cost() const override {
+    const auto n = static_cast<double>(n_);
+    const PassCost once{.row = work_on<T>(rate_ == 0 ? 0 : n * (kRandomOperations + 2), 2 * n)};
+    return LayerCost{.forward = once, .by_weights = {}, .by_input = once};
+  }
   void forward(const Pass& pass, const T*, const T* in, T* out, T*) const override { apply(pass, in, out); }
   void backward(const Pass& pass, const T*, const T*, const T*, const T*, const T* d_out, T* d_in, T*) const override {
     if (d_in != nullptr) apply(pass, d_out, d_in);

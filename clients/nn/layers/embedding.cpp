@@ -42,6 +42,14 @@ class Embedding final : public Module<T> {
   void initial(RandomSequence& random, T* w) const override {
     for (std::size_t j = 0; j < entries_ * units_; ++j) w[j] = static_cast<T>(deviation_ * random.normal());
   }
+  // A row's vectors are copied; their derivatives are added to a gradient that a minibatch sets to zero.
+  [[nodiscard]] std::optional<LayerCost> cost() const override {
+    const auto length = static_cast<double>(length_), units = static_cast<double>(units_), entries = static_cast<double>(entries_);
+    return LayerCost{
+        .forward = {.row = work_on<T>(0, length * (1 + 2 * units))},
+        .by_weights = {.row = work_on<T>(length * units, length * (1 + 3 * units)), .minibatch = work_on<T>(0, entries * units)},
+        .by_input = {}};
+  }
   void forward(const Pass& pass, const T* w, const T* in, T* out, T*) const override {
     for (std::size_t i = 0; i < pass.B * length_; ++i) std::copy_n(w + entry(in[i]) * units_, units_, out + i * units_);
   }

@@ -14,6 +14,10 @@ class Flatten final : public Module<T> {
     return {{n_}};
   }
   [[nodiscard]] std::optional<LayerForm> as_form() const override { return LayerForm({}, {.writes_output = false}); }
+  [[nodiscard]] std::optional<LayerCost> cost() const override {
+    const PassCost copy{.row = work_on<T>(0, 2 * static_cast<double>(n_))};
+    return LayerCost{.forward = copy, .by_weights = {}, .by_input = copy};
+  }
   void forward(const Pass& pass, const T*, const T* in, T* out, T*) const override { std::copy_n(in, pass.B * n_, out); }
   void backward(const Pass& pass, const T*, const T*, const T*, const T*, const T* d_out, T* d_in, T*) const override {
     if (d_in != nullptr) std::copy_n(d_out, pass.B * n_, d_in);

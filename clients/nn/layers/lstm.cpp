@@ -70,6 +70,20 @@ class Lstm final : public Module<T> {
     return LayerForm({{"length", L_}, {"inputs", n_}, {"units", H_}, {"biases", biases_}, {"only_last", last_}},
                      {.kept = L_ * H_ * (last_ ? 6 : 5), .room = 2 * H_, .products = {{L_, 4 * H_, n_}, {L_, 4 * H_, H_}}});
   }
+  // The first position has no product with a state. An element takes five functions and four operations forward, and 22
+  // backward: those of step_back() and the sum of d_h.
+  [[nodiscard]] std::optional<LayerCost> cost() const override {
+    const auto L = static_cast<double>(L_), H = static_cast<double>(H_), n = static_cast<double>(n_);
+    const double by_input = 8 * L * H * n, by_state = 8 * (L - 1) * H * H, sums = 4 * L * H;
+    const double weights = 4 * H * (n + H), biases = 4 * H * static_cast<double>(biases_);
+    const double outputs = last_ ? H : L * H;
+    return LayerCost{
+        .forward = {.row = work_on<T>(by_input + by_state + sums + L * H * (5 * kFunctionOperations + 4), L * (n + 9 * H) + 2 * outputs),
+                    .minibatch = work_on<T>(0, weights + biases)},
+        .by_weights = {.row = work_on<T>(by_input + 2 * by_state + sums + 22 * L * H, L * (2 * n + 18 * H) + outputs),
+                       .minibatch = work_on<T>(0, weights + 4 * H * H + biases)},
+        .by_input = {.row = work_on<T>(by_input, L * (4 * H + 2 * n)), .minibatch = work_on<T>(0, 4 * H * n)}};
+  }
   [[nodiscard]] std::size_t room_size(std::size_t B) const override { return B * (L_ * (4 * H_ + n_) + 2 * H_) + positions(B) * B * n_; }
   // Gates after their functions [L,B,4H], c [L,B,H], tanh(c) [L,B,H], h [L,B,H].
   [[nodiscard]] std::size_t saved_size(std::size_t B) const override { return B * L_ * 7 * H_; }

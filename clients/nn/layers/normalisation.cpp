@@ -15,6 +15,16 @@
 
 namespace fl::nn {
 
+// The cost of normalising n entries. Forward: one operation of the mean, three of the variance, two of scale and shift. Backward: five of
+// the sums by weight and bias, seven of the derivative by the input. `tensors` are the numbers per channel.
+template <class T>
+LayerCost cost_of_normalising(std::size_t entries, std::size_t channels, double tensors) {
+  const auto n = static_cast<double>(entries), C = static_cast<double>(channels);
+  return {.forward = {.row = work_on<T>(6 * n, 4 * n), .minibatch = work_on<T>(0, 2 * C)},
+          .by_weights = {.row = work_on<T>(5 * n, 3 * n), .minibatch = work_on<T>(0, tensors * C)},
+          .by_input = {.row = work_on<T>(7 * n, 3 * n), .minibatch = work_on<T>(0, C)}};
+}
+
 struct GroupNormOptions {
   std::int64_t groups = 1;
   double epsilon = 1e-5;
@@ -46,6 +56,7 @@ class GroupNorm final : public Module<T> {
     return LayerForm({{"groups", groups_}, {"channels", channels_}, {"pixels", pixels_}, {"epsilon", options_.epsilon}},
                      {.kept = 2 * groups_, .room = 2 * channels_ * sizeof(double) / sizeof(T)});
   }
+  [[nodiscard]] std::optional<LayerCost> cost() const override { return cost_of_normalising<T>(channels_ * pixels_, channels_, 2); }
   // Mean and 1/deviation of each group.
   [[nodiscard]] std::size_t saved_size(std::size_t B) const override { return 2 * B * groups_; }
 
@@ -134,6 +145,7 @@ class BatchNorm final : public Module<T> {
   [[nodiscard]] std::optional<LayerForm> as_form() const override {
     return LayerForm({{"channels", channels_}, {"pixels", pixels_}, {"epsilon", options_.epsilon}}, {.kept = 3 * channels_});
   }
+  [[nodiscard]] std::optional<LayerCost> cost() const override { return cost_of_normalising<T>(channels_ * pixels_, channels_, 4); }
   // Mean, 1/deviation and variance of each channel.
   [[nodiscard]] std::size_t saved_size(std::size_t) const override { return 3 * channels_; }
   // One entry of a channel has no variance.

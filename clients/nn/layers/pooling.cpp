@@ -49,6 +49,14 @@ class Pooling : public Module<T> {
                       {"stride_width", stride_w_}});
   }
 
+  // One operation for each entry of a window in forward, and as many in backward, which finds the largest again or adds a share.
+  [[nodiscard]] std::optional<LayerCost> cost() const override {
+    const auto in = static_cast<double>(in_size()), out = static_cast<double>(channels_ * out_h_ * out_w_);
+    const double read = out * static_cast<double>(window_h_ * window_w_);
+    return LayerCost{
+        .forward = {.row = work_on<T>(read, read + out)}, .by_weights = {}, .by_input = {.row = work_on<T>(read + out, read + in + out)}};
+  }
+
  protected:
   [[nodiscard]] std::size_t in_size() const { return channels_ * height_ * width_; }
   // Calls f(offset of the window's first entry in the plane, index of the output in its plane).

@@ -19,6 +19,12 @@ class Product final : public Module<T> {
     return {{n_}};
   }
   [[nodiscard]] std::optional<LayerForm> as_form() const override { return LayerForm({{"length", length_}, {"entries", n_}}); }
+  // Backward multiplies the other positions for each of them.
+  [[nodiscard]] std::optional<LayerCost> cost() const override {
+    const auto L = static_cast<double>(length_), n = static_cast<double>(n_);
+    return LayerCost{
+        .forward = {.row = work_on<T>(L * n, (L + 1) * n)}, .by_weights = {}, .by_input = {.row = work_on<T>(L * L * n, L * (L + 1) * n)}};
+  }
   void forward(const Pass& pass, const T*, const T* in, T* out, T*) const override {
     for (std::size_t b = 0; b < pass.B; ++b) product_without(in + b * length_ * n_, length_, out + b * n_);
   }

@@ -47,6 +47,16 @@ class Residual final : public Module<T> {
   [[nodiscard]] std::size_t least_examples() const override {
     return has_shortcut() ? std::max(body_.least_examples(), shortcut_.least_examples()) : body_.least_examples();
   }
+  // The shortcut is added to the output, and its derivative by the input to that of the body.
+  [[nodiscard]] std::optional<LayerCost> cost() const override {
+    const auto outputs = static_cast<double>(body_.output().size()), n = static_cast<double>(n_);
+    std::optional<LayerCost> sum = has_shortcut() ? cost_of_branches<T>({&body_, &shortcut_}) : cost_of_branches<T>({&body_});
+    if (!sum) return sum;
+    sum->forward.row += work_on<T>(outputs, 3 * outputs);
+    sum->by_weights.row += work_on<T>(0, 2 * outputs);
+    sum->by_input.row += work_on<T>(n, 3 * n);
+    return sum;
+  }
   void initial(RandomSequence& random, T* w) const override {
     body_.network().initial(random, w);
     if (has_shortcut()) shortcut_.network().initial(random, w + body_.size());
