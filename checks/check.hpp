@@ -8,6 +8,8 @@
 //   postprocessors no vector is longer than the limit that it states, finite numbers stay finite, and blocks do not matter
 //   optimizers     local optimizers: numbers stay finite, gradients of zero move nothing, and results do not depend on blocks or threads
 //   deliveries     only messages that have arrived count, rounds close, and arrivals one by one lead to the decision of all at once
+//   devices, networks, availabilities
+//                  rates are above 0, times of changes are true, and answers depend on the client and the time alone
 //   measures       columns fit into a table, values depend on the run alone, and the run does not depend on the measures
 // Other roles have no checks. A part that crashes ends the process; an exception that it throws is a finding.
 #pragma once
@@ -32,6 +34,9 @@ struct Check {
 [[nodiscard]] const std::vector<Check>& model_checks();
 [[nodiscard]] const std::vector<Check>& partitioner_checks();
 [[nodiscard]] const std::vector<Check>& delivery_checks();
+[[nodiscard]] const std::vector<Check>& device_checks();
+[[nodiscard]] const std::vector<Check>& network_checks();
+[[nodiscard]] const std::vector<Check>& availability_checks();
 [[nodiscard]] const std::vector<Check>& measure_checks();
 [[nodiscard]] const std::vector<Check>& postprocessor_checks();
 [[nodiscard]] const std::vector<Check>& optimizer_checks();  // of local optimizers

@@ -50,7 +50,8 @@ struct SmallRun {
   const char* name;
   const char* text;
 };
-// The small runs: classes with a test set and error feedback; quadratics without either, with sampled clients; ratings.
+// The small runs: classes with a test set and error feedback; quadratics without either, with sampled clients; the same in simulated
+// time; ratings.
 constexpr SmallRun kSmallRuns[] = {
     {"mushrooms",
      "data = { name = 'mushrooms', rows = 120, test_fraction = 0.2 }\nmodel = { kind = 'logistic_regression', l2 = 0.01 }\n"
@@ -59,6 +60,9 @@ constexpr SmallRun kSmallRuns[] = {
     {"quadratics",
      "data = { kind = 'quadratics', clients = 5 }\nmodel = { kind = 'quadratic' }\npartition = { kind = 'natural', clients = 5 }\n"
      "participation = { kind = 'poisson', p = 0.4 }\nevaluate = { every = 2, updates_every = 2 }\n"},
+    {"quadratics in simulated time",
+     "data = { kind = 'quadratics', clients = 5 }\nmodel = { kind = 'quadratic' }\npartition = { kind = 'natural', clients = 5 }\n"
+     "network = { kind = 'constant', down = 2e6, up = 1e6, latency = 0.1, jitter = 0.05 }\nevaluate = { every = 2, updates_every = 2 }\n"},
     {"ratings",
      "data = { path = 'u.data', leave_one_out = true }\nmodel = { kind = 'ncf', negatives = 1 }\npartition = { kind = 'natural', clients = "
      "0 }\n"

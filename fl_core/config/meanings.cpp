@@ -137,6 +137,10 @@ std::string table_of_role(const std::string& role) {
                                                                     {"participation", "participation"},
                                                                     {"aggregation", "aggregation"},
                                                                     {"delivery", "delivery"},
+                                                                    {"devices", "devices"},
+                                                                    {"network", "network"},
+                                                                    {"availability", "availability"},
+                                                                    {"asynchronous", "asynchronous"},
                                                                     {"server_optimizer", "server"},
                                                                     {"data", "data"},
                                                                     {"postprocessor", "postprocessor"}};

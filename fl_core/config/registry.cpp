@@ -59,9 +59,10 @@ ConfigError unknown(const std::string& what, const std::string& name, const std:
 
 // Every role that a part may have: what scenarios and networks choose parts for.
 const std::vector<std::string>& known_roles() {
-  static const std::vector<std::string> roles = {"aggregation",   "compressor",      "data",          "delivery",        "feedback",
-                                                 "layer",         "local_optimizer", "local_update",  "measure",         "model",
-                                                 "participation", "partitioner",     "postprocessor", "server_optimizer"};
+  static const std::vector<std::string> roles = {"aggregation",  "asynchronous",  "availability",    "compressor", "data",
+                                                 "delivery",     "devices",       "feedback",        "layer",      "local_optimizer",
+                                                 "local_update", "measure",       "model",           "network",    "participation",
+                                                 "partitioner",  "postprocessor", "server_optimizer"};
   return roles;
 }
 

@@ -36,6 +36,11 @@ enum class Purpose : std::uint32_t {
   negatives = 13,
   ranking = 14,
   local_work = 15,
+  devices = 16,
+  network = 17,
+  availability = 18,
+  jitter = 19,
+  asynchronous = 20,
 };
 
 // The four seeds of a scenario.

@@ -5,12 +5,10 @@
 #include <memory>
 
 #include "net/transport/connection.hpp"
+#include "net/transport/link_schedule.hpp"
 #include "net/transport/network_conditions.hpp"
 
 namespace fl::net {
-
-// The place of a server, in the draws of faults. A peer's place is its first client.
-inline constexpr std::uint32_t kServerPlace = 0xffffffff;
 
 // Returns a transport whose connections carry the bytes of `inner` with these conditions, in both directions, after the handshake. A
 // connection with a fault `reset` is closed. One with a fault `half_open` stays open: reads wait until it is closed here, and written

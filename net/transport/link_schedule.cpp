@@ -11,6 +11,13 @@ constexpr std::uint64_t kEmulationSalt = 0x6e65745f656d756c;
 constexpr std::size_t kMostPassage = 16384;
 enum Word { fault_word, jitter_word, bit_word };
 
+// Returns the rate of a direction in bit/s: what a peer sends goes up, and what a server sends goes down.
+double rate_of(const NetworkConditions& conditions, const LinkName& name) {
+  const bool is_up = (name.direction == 0) != (name.place == kServerPlace);
+  const double rate = is_up ? conditions.up : conditions.down;
+  return rate > 0 ? rate : conditions.bandwidth;
+}
+
 LinkSchedule::Time seconds(double s) { return std::chrono::duration_cast<LinkSchedule::Time>(std::chrono::duration<double>(s)); }
 
 }  // namespace
@@ -18,7 +25,7 @@ LinkSchedule::Time seconds(double s) { return std::chrono::duration_cast<LinkSch
 LinkSchedule::LinkSchedule(const NetworkConditions& conditions, const LinkName& name)
     : conditions_(conditions),
       draws_(hash64(conditions.seed, kEmulationSalt), name.place, name.connection, 0, name.direction),
-      bucket_(conditions.bandwidth / 8, conditions.burst_bytes) {}
+      bucket_(rate_of(conditions, name) / 8, conditions.burst_bytes) {}
 
 double LinkSchedule::uniform(std::uint64_t packet, int word) const {
   return draws_.uniform<double>(4 * packet + static_cast<std::uint64_t>(word));

@@ -14,9 +14,11 @@
 
 namespace fl::net {
 
+inline constexpr std::uint32_t kServerPlace = 0xffffffff;
+
 // The numbers that tell an emulated direction from others of the same seed.
 struct LinkName {
-  std::uint32_t place = 0;       // of the process: the first client of a peer, 0xffffffff for a server
+  std::uint32_t place = 0;       // of the process: the first client of a peer, kServerPlace for a server
   std::uint32_t connection = 0;  // counted by the process, from 0
   std::uint32_t direction = 0;   // 0 = this process sends, 1 = it receives
 };

@@ -1,12 +1,13 @@
 #include "net/transport/network_conditions.hpp"
 
 #include <charconv>
-#include <cmath>
+#include <optional>
 #include <sstream>
 #include <utility>
 #include <vector>
 
 #include "fl_core/config/key_error.hpp"
+#include "fl_core/config/quantity.hpp"
 
 namespace fl::net {
 
@@ -14,20 +15,10 @@ namespace {
 
 constexpr const char* kEmulate = "--emulate";
 
-struct Unit {
-  const char* name;
-  double factor;
-};
-using Units = std::vector<Unit>;
-const Units kDecimal = {{"", 1}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}};
-const Units kBinary = {{"", 1}, {"K", 1024}, {"M", 1024.0 * 1024}};
-const Units kSeconds = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}};
-const Units kNone = {{"", 1}};
-
 // A key with one number, or a probability and a length of time (PROBABILITY:TIME).
 struct ConditionKey {
   const char* name;
-  const Units& units;
+  QuantityUnits units;
   double least, most;
   double NetworkConditions::*value;
   const char* meaning;
@@ -35,43 +26,38 @@ struct ConditionKey {
 const std::vector<ConditionKey>& condition_keys() {
   using C = NetworkConditions;
   static const std::vector<ConditionKey> keys = {
-      {"bandwidth", kDecimal, 1e3, 1e12, &C::bandwidth, "bit/s of each direction of a connection (K, M, G are powers of 1000)"},
-      {"burst", kBinary, 1460, 1 << 30, &C::burst_bytes, "bytes that pass at once after a pause (default 16K)"},
-      {"latency", kSeconds, 0, 60, &C::latency_s, "how long a byte is on its way (s, ms or us)"},
-      {"jitter", kSeconds, 0, 60, &C::jitter_s, "maximum further time, drawn uniformly (s, ms or us)"},
-      {"stall", kNone, 0, 1, &C::stall, "PROBABILITY:TIME: a direction pauses for this time"},
-      {"reset", kNone, 0, 1, &C::reset, "probability that the connection is closed"},
-      {"half_open", kNone, 0, 1, &C::half_open, "probability that the connection stays open and no byte passes any more"},
-      {"flip", kNone, 0, 1, &C::flip, "probability that a bit is changed on its way, which frames notice"},
+      {"bandwidth", decimal_units(), 1e3, 1e12, &C::bandwidth, "bit/s of each direction of a connection (K, M, G are powers of 1000)"},
+      {"down", decimal_units(), 1e3, 1e12, &C::down, "bit/s to clients, in place of bandwidth"},
+      {"up", decimal_units(), 1e3, 1e12, &C::up, "bit/s from clients, in place of bandwidth"},
+      {"burst", binary_units(), 1460, 1 << 30, &C::burst_bytes, "bytes that pass at once after a pause (default 16K)"},
+      {"latency", time_units(), 0, 60, &C::latency_s, "how long a byte is on its way (s, ms or us)"},
+      {"jitter", time_units(), 0, 60, &C::jitter_s, "maximum further time, drawn uniformly (s, ms or us)"},
+      {"stall", no_units(), 0, 1, &C::stall, "PROBABILITY:TIME: a direction pauses for this time"},
+      {"reset", no_units(), 0, 1, &C::reset, "probability that the connection is closed"},
+      {"half_open", no_units(), 0, 1, &C::half_open, "probability that the connection stays open and no byte passes any more"},
+      {"flip", no_units(), 0, 1, &C::flip, "probability that a bit is changed on its way, which frames notice"},
   };
   return keys;
 }
 
 // Returns a number with a unit, such as "10M". Throws ConfigError if it is not one or is out of its bounds.
-double number_with_unit(const std::string& text, const ConditionKey& key, const Units& units, double least, double most) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string rest(end, text.data() + text.size());
-  std::string names;
-  for (const auto& [name, factor] : units) {
-    if (error == std::errc() && rest == name) {
-      number *= factor;
-      if (number >= least && number <= most) return number;
-      std::ostringstream bounds;
-      bounds << key.name << " must be in [" << least << ", " << most << "], is '" << text << "'";
-      throw key_error(kEmulate, bounds.str());
-    }
-    if (*name != '\0') names += (names.empty() ? "" : ", ") + std::string(name);
-  }
-  throw key_error(kEmulate, std::string(key.name) + " must be a number" + (names.empty() ? "" : " with a unit (" + names + ")") + ", is '" +
-                                text + "'");
+double number_with_unit(const std::string& text, const ConditionKey& key, QuantityUnits units, double least, double most) {
+  const std::optional<double> number = read_quantity(text, units);
+  const std::string names = unit_names(units);
+  if (!number)
+    throw key_error(kEmulate, std::string(key.name) + " must be a number" + (names.empty() ? "" : " with a unit (" + names + ")") +
+                                  ", is '" + text + "'");
+  if (*number >= least && *number <= most) return *number;
+  std::ostringstream bounds;
+  bounds << key.name << " must be in [" << least << ", " << most << "], is '" << text << "'";
+  throw key_error(kEmulate, bounds.str());
 }
 
 void read_stall(const std::string& text, const ConditionKey& key, NetworkConditions& conditions) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos) throw key_error(kEmulate, "stall must be PROBABILITY:TIME, as 0.01:2s, is '" + text + "'");
-  conditions.stall = number_with_unit(text.substr(0, colon), key, kNone, 0, 1);
-  conditions.stall_s = number_with_unit(text.substr(colon + 1), key, kSeconds, 0, 3600);
+  conditions.stall = number_with_unit(text.substr(0, colon), key, no_units(), 0, 1);
+  conditions.stall_s = number_with_unit(text.substr(colon + 1), key, time_units(), 0, 3600);
 }
 
 std::uint64_t seed_in(const std::string& text) {

@@ -102,14 +102,15 @@ TEST(Registry, ARoleThatDoesNotExistIsRefusedWithThoseThatDo) {
     return "";
   };
   Registry& r = Registry::instance();
-  EXPECT_EQ(
-      refused([&] {
-        r.describe({"compresor", "circle", "round", ""}, Options::of<NoOptions>());
-      }),
-      "part \"circle\": unknown role \"compresor\"; did you mean \"compressor\"? known: aggregation, compressor, data, delivery, feedback, "
-      "layer, local_optimizer, local_update, measure, model, participation, partitioner, postprocessor, server_optimizer");
+  EXPECT_EQ(refused([&] {
+              r.describe({"compresor", "circle", "round", ""}, Options::of<NoOptions>());
+            }),
+            "part \"circle\": unknown role \"compresor\"; did you mean \"compressor\"? known: aggregation, asynchronous, availability, "
+            "compressor, data, "
+            "delivery, devices, feedback, layer, local_optimizer, local_update, measure, model, network, participation, partitioner, "
+            "postprocessor, server_optimizer");
   EXPECT_THAT(refused([&] { r.add("shape", "circle", kThisDevice, Precision::float32, std::any(1)); }),
-              HasSubstr("unknown role \"shape\"; known: aggregation, compressor, "));
+              HasSubstr("unknown role \"shape\"; known: aggregation, asynchronous, availability, compressor, "));
   EXPECT_TRUE(r.names("compresor").empty());
 }
 

@@ -70,6 +70,20 @@ TEST(LinkScheduleTest, LatencyDelaysAndDoesNotLimit) {
   }
 }
 
+// A peer sends up, and a server sends down. A direction without a rate of its own has the bandwidth.
+TEST(LinkScheduleTest, RatesUpAndDownDiffer) {
+  const NetworkConditions conditions{.bandwidth = 8e3, .down = 80e3, .burst_bytes = 1};
+  const auto departure = [&](std::uint32_t place, std::uint32_t direction) {
+    LinkSchedule link(conditions, {.place = place, .direction = direction});
+    static_cast<void>(link.pass(1, 0s));  // the burst
+    return std::chrono::duration<double>(link.pass(1000, 0s).departs).count();
+  };
+  EXPECT_NEAR(departure(3, 0), 1.0, 1e-6) << "up at the bandwidth";
+  EXPECT_NEAR(departure(3, 1), 0.1, 1e-6) << "down at its own rate";
+  EXPECT_NEAR(departure(net::kServerPlace, 0), 0.1, 1e-6);
+  EXPECT_NEAR(departure(net::kServerPlace, 1), 1.0, 1e-6);
+}
+
 TEST(LinkScheduleTest, JitterNeverChangesTheOrder) {
   LinkSchedule link({.latency_s = 0.01, .jitter_s = 0.02}, {});
   LinkSchedule::Time last{0};
@@ -135,6 +149,9 @@ TEST(NetworkConditionsTest, AllKeysAreRead) {
   EXPECT_EQ(read.reset, 0.001);
   EXPECT_EQ(read.half_open, 1e-4);
   EXPECT_EQ(read.seed, 9U);
+  const NetworkConditions both = net::parse_network_conditions("down=100M up=0.02G");
+  EXPECT_EQ(both.down, 1e8);
+  EXPECT_EQ(both.up, 2e7);
 }
 
 std::string refusal_of_conditions(const std::string& text) {
