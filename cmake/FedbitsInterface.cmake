@@ -9,7 +9,7 @@ set(FL_INTERFACE_ROOTS
   # roles without a page of their own
   clients/learning/local_optimizer.hpp clients/optimizers/entries.hpp clients/optimizers/state_field.hpp clients/learning/local_update.hpp
   compressors/feedback/feedback.hpp compressors/postprocessors/postprocessor.hpp fl_core/data/data_generator.hpp server/aggregation_rule.hpp
-  server/delivery_policy.hpp server/participation.hpp server/server_optimizer.hpp
+  server/async_rule.hpp server/delivery_policy.hpp server/participation.hpp server/server_optimizer.hpp timing/availability.hpp timing/devices.hpp timing/network.hpp
   # CUDA halves of layers
   clients/cuda/layer.hpp clients/cuda/layers/sums.cuh clients/cuda/tiled_product.cuh fl_core/ops/cuda/check.cuh
   # the stamp

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "fl_core/ops/pieces.hpp"
 #include "fl_core/round/kept_parameters.hpp"
 
 namespace fl {
@@ -12,14 +11,12 @@ template <class T>
 Round<T>::Round(RoundParts<T> parts, RoundSettings settings, std::span<T> model)
     : parts_(parts),
       settings_(std::move(settings)),
-      model_(model),
+      model_(parts.optimizer, parts.run, parts.pool, model),
       ledger_(parts.run.num_clients),
       reducer_({parts.run, parts.feedback, parts.plan, parts.exchange, parts.aggregation, parts.postprocessor, parts.state, parts.shared,
                 parts.pool},
                settings_.sums, settings_.times),
-      absence_(settings_.absence, parts.run.num_clients, parts.run.P) {
-  parts_.optimizer.open(model.size());
-}
+      absence_(settings_.absence, parts.run.num_clients, parts.run.P) {}
 
 template <class T>
 void Round<T>::play(std::uint32_t round, bool measure) {
@@ -36,8 +33,8 @@ void Round<T>::play(std::uint32_t round, bool measure) {
   step();
   RoundView<T> closed = view();
   closed.reference = {};  // the step may have moved it
-  parts_.runner.close_round(closed, delivered());
-  absence_.receive(round, cohorts_.now.cohort, delivered());
+  parts_.runner.close_round(closed, this->delivered());
+  absence_.receive(round, cohorts_.now.cohort, this->delivered());
   absence_.learn(cohorts_.now.cohort, parts_.runner, parts_.state, ledger_);
   ledger_.close_round();
 }
@@ -64,17 +61,9 @@ void Round<T>::draw(std::uint32_t round, RoundPlan& plan) const {
   if (parts_.run.average == Average::uniform) plan.cohort_weight.assign(plan.cohort.size(), 1 / static_cast<double>(plan.cohort.size()));
 }
 
-// Shared parameters move along the estimate; averaged ones become the means of the values that arrived.
 template <class T>
 void Round<T>::step() {
-  const double step_size = step_of(order_.step_size);
-  for_each_piece(parts_.pool, model_.size(), [&](std::size_t first, std::size_t last) {
-    for_each_run_outside(parts_.run.kinds.unshared, first, last, [&](std::size_t begin, std::size_t end) {
-      parts_.optimizer.step(order_.round, step_size, begin, reducer_.estimate().subspan(begin, end - begin),
-                            model_.subspan(begin, end - begin));
-    });
-  });
-  if (!reducer_.averaged().empty()) set(parts_.run.kinds.averaged, reducer_.averaged());
+  model_.step(order_.round, order_.step_size, reducer_.estimate(), reducer_.averaged());
   if (!parts_.run.kinds.kept.empty()) note_kept();
 }
 
@@ -83,16 +72,8 @@ template <class T>
 void Round<T>::note_kept() {
   if (parts_.probe == nullptr) return;
   const std::span<double> mean = parts_.state.slot(kMeanKept);
-  parts_.probe->add_kept_moves(delivered(), mean);
-  set(parts_.run.kinds.kept, mean);
-}
-
-// Sets the model's entries in the ranges.
-template <class T>
-void Round<T>::set(std::span<const ParameterRange> ranges, std::span<const double> values) {
-  std::vector<T> rounded(values.size());
-  std::ranges::transform(values, rounded.begin(), [](double value) { return static_cast<T>(value); });
-  scatter_ranges(ranges, rounded.data(), model_.data());
+  parts_.probe->add_kept_moves(this->delivered(), mean);
+  model_.set(parts_.run.kinds.kept, mean);
 }
 
 template <class T>
@@ -103,11 +84,7 @@ std::vector<double> Round<T>::memory_sum(std::uint32_t round) {
 
 template <class T>
 void Round<T>::persist(Archive& archive) {
-  archive.section("model");
-  archive.array(model_);
-  archive.section("optimizer");
-  parts_.optimizer.persist(archive);
-  parts_.optimizer.open(model_.size());  // a file may be of a run that had not stepped
+  model_.persist(archive);
   parts_.downlink.persist(archive);
   ledger_.persist(archive);
   absence_.persist(archive);
@@ -130,13 +107,12 @@ void Round<T>::require_nothing_after(std::uint32_t round) const {
 template <class T>
 void Round<T>::open(std::uint32_t round, bool measure) {
   absence_.charge_returning(round, cohorts_.now.cohort, ledger_);
-  parts_.downlink.send(parts_.pool.exec(0), round, model_, cohorts_.now.cohort, parts_.shared, ledger_);
+  parts_.downlink.send(parts_.pool.exec(0), round, model_.model(), cohorts_.now.cohort, parts_.shared, ledger_);
   reducer_.open(cohorts_.now);
   const double step_size = settings_.step_size * settings_.schedule.factor(round, settings_.rounds);
-  const double plain_rate = parts_.postprocessor == nullptr ? parts_.optimizer.plain_rate().value_or(0) : 0;
   order_ = {.round = round,
             .step_size = step_size,
-            .server_step = plain_rate * step_of(step_size),
+            .server_step = parts_.postprocessor == nullptr ? model_.plain_step(step_size) : 0,
             .coin = parts_.feedback.toss(parts_.run, round),
             .measure = measure,
             .cohort = cohorts_.now.cohort};

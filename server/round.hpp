@@ -17,9 +17,11 @@
 #include "fl_core/round/round_views.hpp"
 #include "server/absent_memory.hpp"
 #include "server/downlink.hpp"
+#include "server/model_step.hpp"
 #include "server/participation.hpp"
 #include "server/reducer.hpp"
 #include "server/server_optimizer.hpp"
+#include "server/server_rounds.hpp"
 
 namespace fl {
 
@@ -53,46 +55,29 @@ struct RoundSettings {
 };
 
 template <class T>
-class Round {
+class Round final : public ServerRounds<T> {
  public:
   Round(RoundParts<T> parts, RoundSettings settings, std::span<T> model);
 
-  // Plays round r (1, 2, ...). `measure` requests norms. A round without clients is skipped: its estimate is zero.
-  void play(std::uint32_t round, bool measure);
+  void play(std::uint32_t round, bool measure) override;
+  void persist(Archive& archive) override;
+  void require_nothing_after(std::uint32_t round) const override;
 
-  // Writes or reads model, states and counters between two rounds.
-  void persist(Archive& archive);
-
-  // Throws ArchiveError if persist() has read references to rounds after `round`.
-  void require_nothing_after(std::uint32_t round) const;
-
-  [[nodiscard]] const Ledger& ledger() const { return ledger_; }
-  [[nodiscard]] const RoundPlan& plan() const { return cohorts_.now; }
-  // Return 1 for each message of the last round that arrived, by cohort position, and the number of clients whose message does
-  // not count.
-  [[nodiscard]] std::span<const std::uint8_t> delivered() const { return reducer_.delivery().delivered(); }
-  [[nodiscard]] std::size_t refused() const { return reducer_.delivery().refused(); }
-  // Returns the number of those whose message did not arrive in time.
-  [[nodiscard]] std::size_t absent() const { return reducer_.delivery().absent(); }
-  // Returns sum_i w_i e_i [P] over all clients, with the error memory with which each would begin `round`.
-  [[nodiscard]] std::vector<double> memory_sum(std::uint32_t round);
-  // Returns AbsentMemory::residual_age of the last round's cohort, before the round.
-  [[nodiscard]] double residual_age() const { return cohorts_.residual_age; }
-  // Returns the estimate of the last round: [P].
-  [[nodiscard]] std::span<const double> estimate() const { return reducer_.estimate(); }
+  [[nodiscard]] const Ledger& ledger() const override { return ledger_; }
+  [[nodiscard]] const RoundPlan& plan() const override { return cohorts_.now; }
+  [[nodiscard]] const Delivery& delivery() const override { return reducer_.delivery(); }
+  [[nodiscard]] std::vector<double> memory_sum(std::uint32_t round) override;
+  [[nodiscard]] double residual_age() const override { return cohorts_.residual_age; }
+  [[nodiscard]] std::span<const double> estimate() const override { return reducer_.estimate(); }
 
  private:
   void sample(std::uint32_t round);
   void draw(std::uint32_t round, RoundPlan& plan) const;
   void open(std::uint32_t round, bool measure);
   void step();
-  // Returns the factor that the server's optimizer applies to estimates in addition to its learning rate: gamma if they are gradients,
-  // else 1.
-  [[nodiscard]] double step_of(double step_size) const { return parts_.run.unit == Unit::gradient ? step_size : 1.0; }
   [[nodiscard]] RoundView<T> view() const { return {parts_.run, order_, parts_.downlink.reference()}; }
   void collect(int phase);
   void note_kept();
-  void set(std::span<const ParameterRange> ranges, std::span<const double> values);
 
   // The clients of this round, and those of the next one if clients read ahead.
   struct Cohorts {
@@ -102,7 +87,7 @@ class Round {
   };
   RoundParts<T> parts_;
   RoundSettings settings_;
-  std::span<T> model_;  // x [P]
+  ModelStep<T> model_;
   Ledger ledger_;
   Reducer<T> reducer_;
   Cohorts cohorts_;

@@ -18,6 +18,7 @@ using Guard = std::function<void(const std::function<int()>&)>;
 void add_run_command(CLI::App& app, const Guard& guard);
 void add_sweep_command(CLI::App& app, const Guard& guard);
 void add_plan_command(CLI::App& app, const Guard& guard);
+void add_calibrate_command(CLI::App& app, const Guard& guard);
 void add_suggest_command(CLI::App& app, const Guard& guard);
 void add_export_command(CLI::App& app, const Guard& guard);
 void add_report_command(CLI::App& app, const Guard& guard);

@@ -59,6 +59,19 @@ std::string fewer_bits(const GridCell& cell, const GridCell* baseline) {
   return std::isnan(ratio.mean) ? kNoValue : short_text(ratio.mean) + "x";
 }
 
+// Returns the simulated time at which a run ended; no value if it had no clock.
+std::optional<double> simulated_s(const RunRecord& record) {
+  const auto found = std::ranges::find(record.constants, "simulated_s", &ResolvedConstant::name);
+  return found == record.constants.end() ? std::nullopt : std::optional(found->value);
+}
+
+std::string mean_time(const GridCell& cell) {
+  double sum = 0;
+  for (const RunRecord* run : cell.runs) sum += simulated_s(*run).value_or(kNotMeasured);
+  const double mean = sum / static_cast<double>(cell.runs.size());
+  return std::isnan(mean) ? "-" : short_text(mean) + " s";
+}
+
 // Adds the labels of a row. Leading labels that equal those of the row above are left out, except for the last label.
 void add_labels(std::vector<std::string>& row, const GridCell& cell, const GridCell* above) {
   bool same = above != nullptr;
@@ -116,9 +129,11 @@ Table comparison_table(const std::vector<RunRecord>& records, const ComparisonOp
     members.push_back(*member);
     table.columns.push_back({name, Align::right});
   }
+  const bool is_timed = std::ranges::any_of(records, [](const RunRecord& run) { return simulated_s(run).has_value(); });
   table.columns.push_back({"bits up", Align::right});
   table.columns.push_back({"bits down", Align::right});
   if (axis) table.columns.push_back({"fewer up", Align::right});
+  if (is_timed) table.columns.push_back({"simulated", Align::right});
 
   const GridCell* above = nullptr;
   for (const GridCell& cell : grid.cells) {
@@ -133,6 +148,7 @@ Table comparison_table(const std::vector<RunRecord>& records, const ComparisonOp
     row.push_back(mean_bits(cell, &RunRecord::bits_up));
     row.push_back(mean_bits(cell, &RunRecord::bits_down));
     if (axis) row.push_back(fewer_bits(cell, baseline_of(grid, cell, *axis, options.baseline)));
+    if (is_timed) row.push_back(mean_time(cell));
   }
   return table;
 }

@@ -29,6 +29,10 @@ const std::vector<std::pair<std::string, std::string>>& listed_roles() {
                                                                          {"postprocessors", "postprocessor"},
                                                                          {"aggregations", "aggregation"},
                                                                          {"deliveries", "delivery"},
+                                                                         {"asynchronous", "asynchronous"},
+                                                                         {"devices", "devices"},
+                                                                         {"networks", "network"},
+                                                                         {"availabilities", "availability"},
                                                                          {"servers", "server_optimizer"},
                                                                          {"data", "data"},
                                                                          {"measures", "measure"}};
@@ -157,7 +161,7 @@ void add_list_command(CLI::App& app, const Guard& guard) {
   command->add_option(
       "WHAT", arguments->what,
       "compressors, feedbacks, models, layers, partitioners, local-updates, local-optimizers, postprocessors, participations, "
-      "aggregations, deliveries, servers, data, measures or reference");
+      "aggregations, deliveries, asynchronous, devices, networks, availabilities, servers, data, measures or reference");
   command->add_option("NAME", arguments->name, "show only this part, with an example");
   command->add_option("--device", arguments->device, "cuda: show which parts stay on a GPU, and what the host does for the others");
   command->footer("Examples:\n  fedbits list compressors\n  fedbits list compressors top_k\n  fedbits list feedbacks --device cuda");

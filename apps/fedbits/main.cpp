@@ -61,6 +61,7 @@ void add_commands(CLI::App& app, const fl::Guard& run) {
   fl::add_run_command(app, run);
   fl::add_sweep_command(app, run);
   fl::add_plan_command(app, run);
+  fl::add_calibrate_command(app, run);
   fl::add_suggest_command(app, run);
   fl::add_export_command(app, run);
   fl::add_report_command(app, run);

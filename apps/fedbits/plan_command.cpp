@@ -156,16 +156,15 @@ void print_budget(const std::vector<Cell>& cells) {
     return;
   }
   if (budgeted->tune->at == TuneSettings::At::target) {
-    std::cout << "candidates are compared by the " << (budgeted->tune->budget_bits == Against::bits_up ? "uplink bits" : "bits up and down")
-              << " with which they reach the level of " << label_of_budget(cells) << " after the scenario's rounds within "
-              << budgeted->tune->margin.text << "; their runs and the study's end there, or after " << kMostRounds
-              << " times the rounds, which is assumed here\n";
+    std::cout << "candidates are compared by the " << to_string(budgeted->tune->budget_bits) << " with which they reach the level of "
+              << label_of_budget(cells) << " after the scenario's rounds within " << budgeted->tune->margin.text
+              << "; their runs and the study's end there, or after " << kMostRounds << " times the rounds, which is assumed here\n";
     return;
   }
   std::cout << (tuned == cells.end() ? "" : "candidates are compared") << (tuned != cells.end() && budgeted->goes_to_budget ? ", and " : "")
-            << (budgeted->goes_to_budget ? "the study's runs end" : "") << " at the "
-            << (budgeted->tune->budget_bits == Against::bits_up ? "uplink bits" : "bits up and down") << " that " << label_of_budget(cells)
-            << " sends in the scenario's rounds, or after " << kMostRounds << " times the rounds\n";
+            << (budgeted->goes_to_budget ? "the study's runs end" : "") << " at the " << to_string(budgeted->tune->budget_bits) << " that "
+            << label_of_budget(cells) << (budgeted->tune->budget_bits == Against::seconds ? " takes for" : " sends in")
+            << " the scenario's rounds, or after " << kMostRounds << " times the rounds\n";
 }
 
 void print_summary(const StudyPlan& plan, const std::vector<Cell>& cells, int jobs) {
@@ -207,6 +206,38 @@ void print_device_need(const DeviceNeed& need) {
   }
   std::cout << "  clients' vectors, state and messages are in managed memory; a run takes at most 80% of the free memory for it:\n";
   for (const std::string& why : need.needs_managed) std::cout << "    " << why << '\n';
+}
+
+// Says which combinations close their rounds before any message can be there.
+void print_late_messages(const std::vector<Cell>& cells, const StudyPlan& plan) {
+  for (const Combination& one : plan.combinations) {
+    const double fastest_s = one.trial.calibration.too_late_s;
+    if (fastest_s == 0) continue;
+    std::string name;
+    for (const auto& [_, label] : cells[one.cell].axis_labels) name += (name.empty() ? "" : ", ") + shown_label(label);
+    std::cout << (name.empty() ? "" : name + ": ") << "no client meets [delivery]: its rounds close before the first message, which needs "
+              << short_text(fastest_s) << " s of simulated time, so that nothing is learned\n";
+  }
+}
+
+// Prints the simulated seconds of the clients' devices, from stated costs: a line for each combination and kind of device.
+void print_tiers(const std::vector<Cell>& cells, const StudyPlan& plan) {
+  Table table;
+  for (const auto& [key, _] : cells.front().axis_labels) table.columns.push_back({key, Align::left});
+  table.columns.push_back({"device", Align::left});
+  for (const char* title : {"clients", "local work", "messages", "reading", "a round"}) table.columns.push_back({title});
+  for (const Combination& one : plan.combinations)
+    for (const TierSeconds& tier : one.trial.calibration.tiers) {
+      if (table.rows.size() >= kMostRows) continue;
+      std::vector<std::string> row;
+      for (const auto& [_, label] : cells[one.cell].axis_labels) row.push_back(shown_label(label));
+      row.insert(row.end(), {tier.name, std::to_string(tier.clients)});
+      for (const double seconds : {tier.local_s, tier.message_s, tier.reading_s, tier.round_s()}) row.push_back(short_text(seconds) + " s");
+      table.rows.push_back(std::move(row));
+    }
+  if (table.rows.empty()) return;
+  std::cout << "simulated seconds of a client's computing in a round, from stated costs and the rates of [devices]:\n";
+  print(table, std::cout);
 }
 
 void print_dropped_rows(const StudyPlan& plan) {
@@ -296,6 +327,8 @@ int plan(const PlanArguments& arguments) {
   for (const std::string& text : plan.facts.data) std::cout << "data: " << one_line(text) << '\n';
   print_summary(plan, cells, jobs);
   print_device_need(plan.device);
+  print_tiers(cells, plan);
+  print_late_messages(cells, plan);
   print_dropped_rows(plan);
   print_step_theorems(plan.facts.step_theorems);
   if (!arguments.json.empty()) write_json(plan, cells, jobs, arguments.json);

@@ -7,6 +7,7 @@
 
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/plugin_option.hpp"
+#include "apps/fedbits/run_support.hpp"
 #include "scenarios/analysis/equivalent_threshold.hpp"
 #include "scenarios/plugins/plugins.hpp"
 #include "study/output/numbers.hpp"

@@ -43,7 +43,11 @@ std::string describe(const Cell& cell, const std::vector<TunedOption>& found, co
   for (const auto& [key, label] : cell.axis_labels) line += "  " + key + "=" + shown_label(label);
   for (const std::size_t key : cell.tuned_keys) line += "  " + cell.tune->keys[key].key + "=tuned";
   if (cell.match) line += "  " + cell.match->option + "=tuned";
-  if (cell.goes_to_budget) line += (cell.tune->at == TuneSettings::At::target ? "  ends=at the level of " : "  bits=those of ") + budget;
+  if (cell.goes_to_budget)
+    line += (cell.tune->at == TuneSettings::At::target    ? "  ends=at the level of "
+             : cell.tune->budget_bits == Against::seconds ? "  seconds=those of "
+                                                          : "  bits=those of ") +
+            budget;
   for (const TunedOption& tuned : found)
     if (tuned.axis_labels == cell.axis_labels) line += "  " + tuned.option + "=" + to_string(tuned.value);
   return line + "  seed=" + std::to_string(cell.scenario.seeds.data);

@@ -67,6 +67,8 @@ class Model(_Part):
 
     Class attributes that are numbers, texts or bools are options of the scenario, and attributes of the object. The constructor takes no
     arguments. The regulariser of the scenario (l2, nonconvex) is added by the simulator. Calls may come from several threads.
+    A model may state the cost of its gradients for runs with simulated time: the attribute flops_per_row is the number of operations for each
+    row, forward and backward.
     All attributes, default arguments, captured variables and named global variables belong to the code under which results are stored: a change
     makes other runs from the next study on. TypeError names an attribute that cannot be read, such as an open file.
     """
@@ -125,6 +127,15 @@ class Model(_Part):
     def _least_rows(self) -> int:
         """Returns the fewest rows of a gradient."""
         return 1
+
+    def _stated_flops(self) -> float | None:
+        """Returns the operations of a gradient for each row, or None if the model does not state them."""
+        found = getattr(self, "flops_per_row", None)
+        if found is None:
+            return None
+        if isinstance(found, bool) or not isinstance(found, (int, float)) or not 0 <= found < float("inf"):
+            raise TypeError(f"{type(self).__name__}.flops_per_row is {shown(found)}; it has to be the number of operations of a gradient for each row")
+        return float(found)
 
     def _starts_at_random(self) -> bool:
         return type(self).initial is not Model.initial

@@ -138,6 +138,10 @@ class _Bound(models.Model):
     def _rate_of(self, name: str) -> float:
         return self._statistics[name][1] if name in self._statistics else 0.0
 
+    def _stated_flops(self) -> float | None:
+        self.flops_per_row = getattr(self._model, "flops_per_row", None)
+        return super()._stated_flops()
+
     def _starts_at_random(self) -> bool:
         return True
 

@@ -37,7 +37,20 @@ void PythonModel<T>::bind(const Dataset<T>& data) {
     for (const auto& [name, rows, cols, rate] : nb::cast<std::vector<Tensor>>(object_.call("_bind", facts_of(data))))
       layers_.layers.push_back({.name = name, .begin = layers_.size(), .rows = rows, .cols = cols, .running_rate = rate});
     least_rows_ = nb::cast<std::size_t>(object_.call("_least_rows"));
+    if (const nb::object flops = object_.call("_stated_flops"); !flops.is_none())
+      this->cost_ = cost_of(nb::cast<double>(flops), layers_.size(), data.num_features);
   });
+}
+
+// The operations are the model's. Memory is counted as for a network: features are read in both passes, weights too, and the gradient is
+// written.
+template <class T>
+ModelCost PythonModel<T>::cost_of(double flops, std::size_t P, std::size_t num_features) {
+  StretchCost cost{.begin = 0, .end = P};
+  const auto weights = static_cast<double>(P), features = static_cast<double>(num_features);
+  cost.forward = {.row = work_on<T>(flops / 3, features), .minibatch = work_on<T>(0, weights)};
+  cost.backward = {.row = work_on<T>(2 * flops / 3, features), .minibatch = work_on<T>(0, 2 * weights)};
+  return {{cost}};
 }
 
 template <class T>

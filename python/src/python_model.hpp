@@ -34,6 +34,7 @@ class PythonModel final : public Model<T> {
                                 std::uint64_t* correct) const override;
 
  private:
+  [[nodiscard]] static ModelCost cost_of(double flops, std::size_t P, std::size_t num_features);
   [[nodiscard]] nb::object rows_of(const Dataset<T>& data, std::span<const std::uint32_t> rows, const RandomStream* random) const;
   void gradient_of(std::size_t k, const T* x, std::span<const std::uint32_t> rows, const RandomStream* random, T* gradient,
                    double* loss) const;

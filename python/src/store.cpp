@@ -127,7 +127,8 @@ Against against_of(const std::string& name) {
   const std::vector<std::pair<std::string, Against>> kinds = {{"up", Against::bits_up},
                                                               {"both", Against::bits_both},
                                                               {"published", Against::bits_up_published},
-                                                              {"entropy", Against::bits_up_entropy}};
+                                                              {"entropy", Against::bits_up_entropy},
+                                                              {"seconds", Against::seconds}};
   std::vector<std::string> names;
   for (const auto& [one, against] : kinds) {
     if (one == name) return against;
@@ -135,7 +136,7 @@ Against against_of(const std::string& name) {
   }
   const std::string near = nearest_name(name, names);
   throw ConfigError("bits: there is no '" + name + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?") +
-                    " (known: up, both, published, entropy)");
+                    " (known: up, both, published, entropy, seconds)");
 }
 
 void put_estimate(nb::dict& row, const std::string& name, const Estimate& estimate) {

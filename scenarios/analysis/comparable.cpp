@@ -87,7 +87,7 @@ void take_found(const RunRecord& record, FlatScenario& flat, SortedRun& run) {
     if (constant.name == kDeviation)  // records made before the key was recorded
       for (const std::string& axis : run.axes) take(axis + ".threshold", nullptr);
     if (constant.name == "budget_bits")
-      for (const char* key : {"stop.bits", "stop.bits_up"})
+      for (const char* key : {"stop.bits", "stop.bits_up", "stop.seconds"})
         if (flat.contains(key)) take(key, "a method's budget");
     if (constant.name == "target_level")
       for (const char* key : {"stop.f_gap", "stop.train_loss", "stop.measures"})

@@ -63,6 +63,7 @@ class DifferenceText {
 std::string budget_text(const EqualBitsComparison& c, Against against) {
   constexpr double kAlike = 0.005;  // of the mean
   if (std::isnan(c.budget_bits.mean)) return "";
+  if (against == Against::seconds) return " at " + short_text(c.budget_bits.mean) + " s";
   static const std::map<Against, std::string> kNames = {{Against::bits_up, " up"}, {Against::bits_both, " up and down"}};
   const auto name = kNames.find(against);
   std::string text = " at " + human_bits(c.budget_bits.mean) + (name == kNames.end() ? "" : name->second);

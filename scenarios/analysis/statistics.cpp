@@ -1,11 +1,9 @@
 #include "scenarios/analysis/statistics.hpp"
 
 #include <algorithm>
-#include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
-#include <numbers>
 #include <numeric>
 
 #include "fl_core/random/random.hpp"
@@ -107,10 +105,6 @@ double student_p_value(int degrees, double t) {
   if (std::isinf(t)) return 0;
   return 2 * boost::math::cdf(boost::math::complement(boost::math::students_t(degrees), std::abs(t)));
 }
-
-double normal_probability(double z) { return std::erfc(-z / std::numbers::sqrt2) / 2; }
-
-double normal_quantile(double p) { return boost::math::quantile(boost::math::normal(), p); }
 
 MeanAndHalfWidth mean_and_half_width(std::span<const double> values) {
   const auto count = static_cast<double>(values.size());

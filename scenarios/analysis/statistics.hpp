@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "fl_core/config/device.hpp"
+#include "fl_core/random/normal.hpp"
 
 namespace fl {
 
@@ -28,10 +29,6 @@ inline constexpr double kNoSpread = 1e-9;    // relative to the values: paired d
 
 // Returns P(|T| > |t|), the p-value of a two-sided test. The absolute error is about 1e-15.
 [[nodiscard]] FL_API double student_p_value(int degrees, double t);
-
-// Return the standard normal distribution function and its inverse, 0 < p < 1.
-[[nodiscard]] FL_API double normal_probability(double z);
-[[nodiscard]] FL_API double normal_quantile(double p);
 
 struct MeanAndHalfWidth {
   double mean = 0;

@@ -222,6 +222,8 @@ StudyRun read_run(const RunStore& store, RunRecord record, const std::vector<std
     run.traces.push_back(make_trace(rows, measure, std::isnan(set_factor) ? kDivergenceFactor : set_factor, run.record.columns, true));
   for (const char* column : kClientBand) run.clients.push_back(make_trace(rows, column));
   run.mean_density = mean_of_rounds(run.density);
+  run.message_s = mean_of_rounds(make_trace(rows, "message_s", kDivergenceFactor, run.record.columns, true));
+  run.message_bits = mean_of_rounds(make_trace(rows, "message_bits", kDivergenceFactor, run.record.columns, true));
   run.kappa = extreme(rows, &RoundRow::measured_kappa, largest);
   run.delta = extreme(rows, &RoundRow::measured_delta, smallest);
   run.omega = extreme(rows, &RoundRow::measured_omega, largest);

@@ -47,7 +47,9 @@ struct StudyRun {
   std::vector<RunTrace> traces{};      // one per measure of the study
   RunTrace density{};                  // elements sent / (clients * P)
   double mean_density = kNotMeasured;  // mean over rounds
-  std::vector<RunTrace> clients{};     // one per column of kClientBand
+  // Means over rounds of the columns of the measure `round_times`.
+  double message_s = kNotMeasured, message_bits = kNotMeasured;
+  std::vector<RunTrace> clients{};  // one per column of kClientBand
   // Quantities that theorems bound, with their bounds, in the order of Theories. Empty if no theorem applies to this run
   // (scenarios/experiment/theory.hpp).
   struct Theory {

@@ -430,9 +430,8 @@ StudySetup setup_of(const Study& study) {
     add("local optimizer", PartWords(settings, "local_optimizer", "local_optimizer").of_all());
   add("error feedback", PartWords(settings, "feedback.up", "feedback").of_all());
   add("downlink", compressor_words(settings, "compressor.down").of_all());
-  if (words_of(settings, "postprocessor.kind") != "") add("postprocessor", PartWords(settings, "postprocessor", "postprocessor").of_all());
-  if (words_of(settings, "aggregation.kind") != "") add("aggregation", PartWords(settings, "aggregation", "aggregation").of_all());
-  if (words_of(settings, "delivery.kind") != "") add("delivery", PartWords(settings, "delivery", "delivery").of_all());
+  for (const char* role : {"postprocessor", "aggregation", "delivery", "devices", "network", "availability", "asynchronous"})
+    if (words_of(settings, std::string(role) + ".kind") != "") add(role, PartWords(settings, role, role).of_all());
   add("server", PartWords(settings, "server", "server_optimizer", {{"average", "\"weighted\""}}).of_all());
   add("rounds", rounds_words(study, settings));
   const std::string every = words_of(settings, "evaluate.every");

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
 #include "scenarios/experiment/experiment.hpp"
+#include "scenarios/experiment/stated_work.hpp"
 
 namespace fl {
 
@@ -152,7 +154,8 @@ double Experiment<T>::seconds_of_losses() {
 template <class T>
 Calibration Experiment<T>::calibrate(double seconds, const std::function<bool()>& goes_on) {
   const auto total = static_cast<std::size_t>(scenario_.rounds);
-  Calibration found{.total_rounds = total};
+  Calibration found;
+  found.total_rounds = total;
   const std::array<KindOfRound, 4> kinds = kinds_of(total, scenario_.evaluate.every, measuring_.schedule.messages_every());
   const auto used = static_cast<double>(std::ranges::count_if(kinds, [](const KindOfRound& kind) { return kind.count > 0; }));
 
@@ -182,7 +185,27 @@ Calibration Experiment<T>::calibrate(double seconds, const std::function<bool()>
   found.rounds_played = played.size();
   predict_bits(played, found);
   found.growth_bytes = growth_bytes();
+  const double messages =
+      static_cast<double>(total) * static_cast<double>(std::max<std::size_t>(sides_.server.round->plan().cohort.size(), 1));
+  found.tiers = tier_seconds(scenario_, problem_, method_, {.up = found.bits_up / messages, .down = found.bits_down / messages});
+  found.too_late_s = too_late_s(found.bits_up / messages, found.bits_down / messages);
   return found;
+}
+
+// Asks the delivery policy about a round of all clients, with messages of these bits. Returns the seconds until the first of them arrives
+// if none counts, else 0.
+template <class T>
+double Experiment<T>::too_late_s(double up_bits, double down_bits) const {
+  if (!sides_.clock || scenario_.is_asynchronous()) return 0;
+  const RoundClock& clock = *sides_.clock->clock;
+  std::vector<double> arrival_s;
+  for (std::uint32_t client = 0; client < run_.num_clients; ++client) {
+    const LoneMessage message = clock.alone(client, 1, static_cast<std::uint64_t>(down_bits), static_cast<std::uint64_t>(up_bits));
+    arrival_s.push_back(message.arrives ? message.ends_s - clock.now_s() : std::numeric_limits<double>::infinity());
+  }
+  std::vector<std::uint8_t> counts(arrival_s.size());
+  static_cast<void>(sides_.server.parts.delivery->decide(arrival_s, arrival_s.size(), counts));
+  return std::ranges::find(counts, std::uint8_t{1}) != counts.end() ? 0 : std::ranges::min(arrival_s);
 }
 
 // Returns the growth of memory: state of clients that have not taken part yet, within its limit, and the result rows, which are kept,
@@ -207,6 +230,8 @@ template double Experiment<float>::seconds_of_test_set();
 template double Experiment<double>::seconds_of_test_set();
 template double Experiment<float>::seconds_of_losses();
 template double Experiment<double>::seconds_of_losses();
+template double Experiment<float>::too_late_s(double, double) const;
+template double Experiment<double>::too_late_s(double, double) const;
 template std::uint64_t Experiment<float>::growth_bytes() const;
 template std::uint64_t Experiment<double>::growth_bytes() const;
 

@@ -7,10 +7,14 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
+
+#include "scenarios/experiment/tier_seconds.hpp"
 
 namespace fl {
 
-struct Calibration {
+// Numbers alone, which a worker sends as they are.
+struct CalibrationNumbers {
   double prepare_s = 0;               // assembling the run in a worker that already knows the seed
   double new_seed_s = 0;              // extra seconds of assembly in a worker that does not
   double once_s = 0;                  // start and end: row 0, the first touch of memory, computations at the optimum
@@ -21,7 +25,12 @@ struct Calibration {
   std::uint64_t rounds_played = 0;    // by the calibration
   std::uint64_t total_rounds = 0;     // of the whole run
   std::uint64_t growth_bytes = 0;     // growth of memory from now until the run ends
+  double too_late_s = 0;              // simulated time of the fastest message if a round closes before it; 0 = it does not, or no clock
   [[nodiscard]] double total_s() const { return prepare_s + once_s + rounds_s; }
+};
+
+struct Calibration : CalibrationNumbers {
+  std::vector<TierSeconds> tiers;  // simulated seconds of the clients' devices, from stated costs; empty without [devices]
 };
 
 // Bits that all clients of a round sent (up) and received (down).

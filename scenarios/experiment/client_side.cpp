@@ -40,8 +40,8 @@ ClientSide<T>::ClientSide(const Scenario& scenario, FederatedProblem<T>& problem
                          .times = place.times});
   state_->bound_memory(room_for_state());
   const AbsenceRule absence = absence_rule(scenario, method, run);
-  const bool runs_memory_sum =
-      !absence.slot.empty() && MemorySum<T>::pays_to_run(N, cohort.likely, static_cast<std::uint64_t>(scenario.evaluate.every));
+  const bool runs_memory_sum = cohort.waves == 1 && !absence.slot.empty() &&
+                               MemorySum<T>::pays_to_run(N, cohort.likely, static_cast<std::uint64_t>(scenario.evaluate.every));
   process_ = std::make_unique<ClientProcess<T>>(ClientParts<T>{run, *method.feedback, method.exchange, *state_, shared, *runner_, pool},
                                                 absence, runs_memory_sum, cohort.waves);
 }

@@ -29,15 +29,15 @@ Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, Thread
   if (machine_.source != nullptr) parts.delivery = make_delivery(machine_.source->delivery_of(scenario_.delivery));
   run_ = run_settings(scenario_, method_, problem_);
   measuring_.evaluator.leave_out(run_.kinds.kept);
-  check_parts(CheckedParts<T>{scenario_, problem_, method_, *parts.optimizer, *parts.aggregation, *parts.delivery, measuring_.set,
-                              wants_gap(scenario_, problem_), machine_.source != nullptr});
+  check_parts(CheckedParts<T>{scenario_, problem_, method_, *parts.optimizer, *parts.aggregation, *parts.delivery, *parts.asynchronous,
+                              *parts.participation, measuring_.set, wants_gap(scenario_, problem_), machine_.source != nullptr});
   choose_memory();
   step_ = step_size_of(scenario_, problem_, method_);
   assemble(std::move(parts));
   start();
   measuring_.run = std::make_unique<RunMeasures<T>>(
       MeasuredRun<T>{scenario_, problem_, pool_, measuring_.evaluator, *sides_.server.round, sides_.clients->probe(), *method_.feedback,
-                     *method_.local, model_.span(), path_.average, path_.f_star, step_.value, method_.unit},
+                     *method_.local, model_.span(), path_.average, path_.f_star, step_.value, method_.unit, sides_.clock.get()},
       measuring_.set);
   if (scenario_.evaluate.late_losses && measuring_.evaluator.knows_loss())
     measuring_.late.emplace(
@@ -54,7 +54,12 @@ void Experiment<T>::assemble(ServerParts<T> parts) {
   sides_.shared = std::make_unique<SharedState<T>>(run_.P, memory_.device == Device::cuda ? Device::pinned : memory_.device);
   declare_slots<T>(method_, run_, {.shared = sides_.shared.get()});
   const std::size_t awaited = over_select(*parts.participation, parts.delivery->over_selection());
-  const CohortSizes cohort{parts.participation->cohort_size(N), parts.participation->likely_cohort_size(N), awaited};
+  CohortSizes cohort{parts.participation->cohort_size(N), parts.participation->likely_cohort_size(N), awaited};
+  const bool is_asynchronous = parts.asynchronous->is_asynchronous();
+  if (is_asynchronous) {  // each client is a round of its own
+    require_plain_messages();
+    cohort = {.most = 1, .likely = 1, .waves = cohort.most + parts.asynchronous->buffer()};
+  }
   if (machine_.source != nullptr) {
     sides_.clients = machine_.source->clients_of(
         ClientRequest<T>{cell_, problem_, method_, run_, *parts.delivery, *sides_.shared, measuring_.set, cohort, pool_});
@@ -64,13 +69,27 @@ void Experiment<T>::assemble(ServerParts<T> parts) {
     sides_.simulated = simulated.get();
     sides_.clients = std::move(simulated);
   }
-  sides_.server = make_server_side<T>(scenario_, problem_.layers(), std::move(parts), method_, run_, *sides_.shared,
-                                      {sides_.clients->clients(), &sides_.clients->probe()},
-                                      {.step_size = step_.value,
-                                       .sums = machine_.device == Device::cpu ? Device::cpu : Device::pinned,
-                                       .times = machine_.times,
-                                       .keeps_messages = machine_.source != nullptr},
-                                      model_.span(), pool_);
+  // Over a network the arrivals that are measured decide; the clock says what they would have been if no message is ever too late.
+  if (machine_.source == nullptr || parts.delivery->waits_for_all())
+    sides_.clock = make_clock<T>(scenario_, problem_, method_, *parts.delivery, sides_.clients->clients(), awaited);
+  CohortRunner<T>& runner = sides_.clock && !is_asynchronous ? *sides_.clock->cohort : sides_.clients->clients();
+  sides_.server =
+      make_server_side<T>(scenario_, problem_.layers(), std::move(parts), method_, run_, *sides_.shared, {runner, &sides_.clients->probe()},
+                          {.step_size = step_.value,
+                           .sums = machine_.device == Device::cpu ? Device::cpu : Device::pinned,
+                           .times = machine_.times,
+                           .keeps_messages = machine_.source != nullptr,
+                           .clock = sides_.clock ? sides_.clock->clock.get() : nullptr},
+                          model_.span(), pool_);
+  if (sides_.clock) sides_.clock->cohort->read(sides_.server.round->ledger());
+}
+
+// Throws ConfigError for machine settings that follow rounds.
+template <class T>
+void Experiment<T>::require_plain_messages() const {
+  const std::string why = ": an asynchronous run has no rounds whose messages could be ";
+  if (machine_.materialise) throw ConfigError("--materialise" + why + "encoded together; leave it out");
+  if (!machine_.samples.empty()) throw ConfigError("--samples" + why + "listed with their rows; leave it out");
 }
 
 // Asks `factor` times the clients of a round. Returns the number of messages that it is made for, or 0 = those of all clients.
@@ -143,7 +162,7 @@ void Experiment<T>::require_rounds_until(std::uint64_t round, const std::vector<
   for (std::size_t r = 0; r < rows.size(); ++r)
     if (rows[r].round != r) throw ArchiveError("in 'rounds': row " + std::to_string(r) + " is of round " + std::to_string(rows[r].round));
   sides_.server.round->require_nothing_after(static_cast<std::uint32_t>(round));
-  sides_.clients->require_nothing_after(round);
+  sides_.clients->require_nothing_after(sides_.server.round->last_order(static_cast<std::uint32_t>(round)));
 }
 
 template <class T>
@@ -216,6 +235,7 @@ RoundRow Experiment<T>::row_of_start() {
   RoundRow row;
   row.clients = 0;
   row.bits_up_published = row.bits_up_entropy = 0;
+  if (sides_.clock) row.simulated_s = 0;
   measuring_.run->measure(row, measuring_.set.due(0));
   return row;
 }
@@ -232,6 +252,7 @@ RoundRow Experiment<T>::play(std::uint32_t r, const DueMeasures& due) {
   measuring_.set.before_round(r, model_.span());
   sides_.clients->probe().keep_updates(measuring_.set.needs(due, &MeasureCost::updates));
   sides_.server.round->play(r, measuring_.set.needs(due, &MeasureCost::messages));
+  if (sides_.clock) row.simulated_s = scenario_.is_asynchronous() ? sides_.clock->clock->now_s() : sides_.clock->cohort->settle();
   const ScopedTimer timer(seconds_in(times, &RoundTimes::evaluate_s));
   if (measuring_.set.is_due("messages", due)) watch_contract(r);
   measuring_.run->measure(row, are_losses_late(due) ? measuring_.set.without("losses", due) : due);
@@ -295,7 +316,7 @@ bool Experiment<T>::should_stop(const RoundRow& row) const {
   };
   return std::ranges::any_of(stop.measures, is_met) || (stop.accuracy && row.test_accuracy >= *stop.accuracy) ||
          (stop.f_gap && row.f_gap <= *stop.f_gap) || (stop.train_loss && row.train_loss <= *stop.train_loss) ||
-         (stop.grad_norm_sq && row.global_grad_norm_sq <= *stop.grad_norm_sq) ||
+         (stop.grad_norm_sq && row.global_grad_norm_sq <= *stop.grad_norm_sq) || (stop.seconds && row.simulated_s >= *stop.seconds) ||
          (stop.bits_up && static_cast<double>(ledger.total_up().bits) >= *stop.bits_up) ||
          (stop.bits && static_cast<double>(ledger.total_up().bits + ledger.total_down_bits()) >= *stop.bits);
 }

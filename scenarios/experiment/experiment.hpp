@@ -76,7 +76,7 @@ class Experiment {
   [[nodiscard]] ServerState<T>& state() { return *sides_.server.state; }
   [[nodiscard]] BlockRunner<T>& runner() { return sides_.simulated->runner(); }
   [[nodiscard]] ClientProcess<T>& process() { return sides_.simulated->process(); }
-  [[nodiscard]] Round<T>& round() { return *sides_.server.round; }
+  [[nodiscard]] ServerRounds<T>& round() { return *sides_.server.round; }
   [[nodiscard]] const Downlink<T>& downlink() const { return *sides_.server.downlink; }
   [[nodiscard]] const Exchange<T>& exchange() const { return method_.exchange; }
   [[nodiscard]] const Feedback<T>& feedback() const { return *method_.feedback; }
@@ -98,6 +98,7 @@ class Experiment {
  private:
   void choose_memory();
   void assemble(ServerParts<T> parts);
+  void require_plain_messages() const;
   [[nodiscard]] std::size_t over_select(Participation& participation, double factor) const;
   [[nodiscard]] std::unique_ptr<ClientSide<T>> simulate_clients(CohortSizes cohort);
   void start();
@@ -119,6 +120,7 @@ class Experiment {
   [[nodiscard]] double seconds_of_test_set();
   [[nodiscard]] double seconds_of_losses();
   [[nodiscard]] std::uint64_t growth_bytes() const;
+  [[nodiscard]] double too_late_s(double up_bits, double down_bits) const;
   [[nodiscard]] std::string why_diverged(const RoundRow& row) const;
   [[nodiscard]] bool should_stop(const RoundRow& row) const;
   [[nodiscard]] bool ends_here(RunResult& result);

@@ -41,7 +41,7 @@ void check_measures(const CheckedParts<T>& parts, Problems& problems) {
     if (!holds) problems.push_back({key, what});
   };
   const std::string gap = "needs f*: a convex model and evaluate.optimum = true, or the path of a file that holds x*";
-  parts.measures.check(measured_problem(parts.problem, parts.wants_gap), problems);
+  parts.measures.check(measured_problem(parts.problem, parts.wants_gap, parts.scenario.has_clock()), problems);
   need(!stop.f_gap || parts.wants_gap, "stop.f_gap", gap);
   need(!stop.f_gap || evaluate.train_loss, "stop.f_gap", "needs evaluate.train_loss = true, without which f - f* is not measured");
   const std::vector<MeasureColumn>& columns = parts.measures.columns();
@@ -199,13 +199,83 @@ void check_postprocessor(const CheckedParts<T>& parts, const FeedbackNeeds& need
                             "use feedback \"none\" or \"ef14\""});
 }
 
-// A simulated run has no clock, and what a machine measures never decides a result.
+// Times of arrival come from a network, or from a clock of simulated time. What a machine measures never decides a simulated result.
 template <class T>
-void check_delivery(const CheckedParts<T>& parts, Problems& problems) {
-  if (parts.has_arrivals || parts.delivery.waits_for_all()) return;
-  problems.push_back({"delivery.kind", "'" + parts.scenario.delivery.kind +
-                                           "' decides by times of arrival, which a simulated run does not have; play the scenario over a "
-                                           "network (fedbits serve), or take \"all\""});
+void check_time(const CheckedParts<T>& parts, Problems& problems) {
+  const Scenario& scenario = parts.scenario;
+  if (!parts.has_arrivals && !scenario.has_clock() && !parts.delivery.waits_for_all())
+    problems.push_back({"delivery.kind", "'" + scenario.delivery.kind +
+                                             "' decides by times of arrival, which need [network] or [devices] in a simulated run; add one "
+                                             "of these tables, or play the scenario over a network (fedbits serve), or take \"all\""});
+  if (scenario.has_clock()) return;
+  if (scenario.availability.kind != "always")
+    problems.push_back({"availability.kind", "'" + scenario.availability.kind +
+                                                 "' follows simulated time, which needs [network] or [devices]; add one of these tables"});
+  if (scenario.stop.seconds)
+    problems.push_back({"stop.seconds", "is simulated time, which needs [network] or [devices]; add one of these tables, or drop the key"});
+}
+
+// Adds problems for a method whose messages cannot be taken one by one, at different ages.
+template <class T>
+void check_asynchronous_method(const CheckedParts<T>& parts, const FeedbackNeeds& needs, Problems& problems) {
+  const Scenario& scenario = parts.scenario;
+  const std::string rule = "'" + scenario.asynchronous.kind + "'", feedback = "feedback '" + scenario.feedback_up.kind + "'";
+  const auto refuse = [&](const std::string& key, const std::string& why) { problems.push_back({key, why}); };
+  if (parts.method.exchange.num_phases() > 1)
+    refuse("compressor.up.kind", "'" + scenario.compressor_up("").part.kind + "' works in phases, in which every client learns a mean; " +
+                                     rule + " takes each client's message by itself");
+  const auto is_shared = [](const SlotSpec& slot) { return slot.owner == SlotOwner::shared; };
+  if (std::ranges::any_of(parts.method.plan.slots, is_shared))
+    refuse("feedback.up.kind",
+           feedback + " has vectors that all clients share and move together in every round, which " + rule + " does not have");
+  if (std::ranges::any_of(parts.method.local->slots(), is_shared))
+    refuse("local.kind", "'" + scenario.local.kind + "' has vectors that all clients share and move together in every round, which " +
+                             rule + " does not have");
+  if (needs.every_client || !needs.all_at_first.empty())
+    refuse("feedback.up.kind", feedback + " needs a message of every client in " + (needs.every_client ? "every" : "the first") +
+                                   " round, and " + rule + " has no rounds");
+  if (!parts.method.plan.estimate_is_sum && !parts.asynchronous.ignores_age())
+    refuse("asynchronous.staleness", feedback +
+                                         " adds every message to the server's state as its client does: a message cannot count less "
+                                         "because it is old; take \"constant\"");
+  if (parts.asynchronous.mixing() && !parts.method.plan.estimate_is_sum)
+    refuse("asynchronous.kind",
+           rule + " mixes the model of one client, and " + feedback + " makes an estimate of the messages of all: use \"fedbuff\"");
+  if (parts.asynchronous.mixing() && parts.optimizer.plain_rate() != 1)
+    refuse("server.kind", rule + " mixes models, which is a plain step: use \"sgd\" with learning_rate = 1 and without momentum");
+  if (!scenario.model.keep.empty() || scenario.server.statistics == ServerSpec::Statistics::local)
+    refuse(scenario.model.keep.empty() ? "server.statistics" : "model.keep", "is not possible with " + rule + " yet; drop the key");
+  if (scenario.evaluate.measure_every > 0 || scenario.evaluate.updates_every > 0)
+    refuse(scenario.evaluate.measure_every > 0 ? "evaluate.measure_every" : "evaluate.updates_every",
+           "compares messages that were made at one model, and those of a step with " + rule + " were not; drop the key");
+  if (parts.measures.ever_needs(&MeasureCost::updates) && scenario.evaluate.updates_every == 0)
+    refuse("evaluate.measures", "one of them compares updates that were made at one model, and those of a step with " + rule + " were not");
+}
+
+// Adds problems for a run that cannot be asynchronous.
+template <class T>
+void check_asynchronous(const CheckedParts<T>& parts, const FeedbackNeeds& needs, Problems& problems) {
+  const Scenario& scenario = parts.scenario;
+  if (!parts.asynchronous.is_asynchronous()) return;
+  const std::string rule = "'" + scenario.asynchronous.kind + "'";
+  const auto refuse = [&](const std::string& key, const std::string& why) { problems.push_back({key, why}); };
+  if (parts.has_arrivals) refuse("asynchronous.kind", rule + " is played in simulated time alone: use fedbits run");
+  if (!scenario.has_clock())
+    refuse("asynchronous.kind", rule + " follows simulated time, which needs [network] or [devices]; add one of these tables");
+  if (!parts.delivery.waits_for_all())
+    refuse("delivery.kind", rule + " takes every message when it arrives, so that there is no round to close: take \"all\"");
+  if (scenario.participation.part.kind != "uniform" && scenario.participation.part.kind != "full")
+    refuse("participation.kind", "says how many clients are at work at the same time with " + rule + ": use \"uniform\" or \"full\"");
+  if (scenario.participation.absent != AbsentState::keep)
+    refuse("participation.absent", "speaks of rounds that a client has missed, and " + rule + " has none: use \"keep\"");
+  const std::size_t places = parts.participation.cohort_size(parts.problem.shards().size());
+  if (parts.asynchronous.buffer() > places)
+    refuse("asynchronous.buffer", "is " + std::to_string(parts.asynchronous.buffer()) + ", more than the " + std::to_string(places) +
+                                      " clients that are at work ([participation]): the server would never step");
+  if (scenario.server_timing.down || scenario.server_timing.up)
+    refuse(scenario.server_timing.down ? "network.server_down" : "network.server_up",
+           "is shared by the messages of a round, and " + rule + " has none; drop the key");
+  check_asynchronous_method(parts, needs, problems);
 }
 
 // Adds problems with keys of the server, of participation and of the downlink.
@@ -222,7 +292,7 @@ void check_server(const CheckedParts<T>& parts, const ExchangeChannel<T>& down, 
     problems.push_back({"server.average", "\"normalised\" needs " + needs});
   }
   check_aggregation(parts, problems);
-  check_delivery(parts, problems);
+  check_time(parts, problems);
   if (parts.scenario.server.statistics && running_averages_of(parts.problem.layers()).empty())
     problems.push_back({"server.statistics", "the model has no running statistics, which batch_norm layers have; drop the key"});
   const ParameterKinds kinds = kinds_of(layers_of_run(parts.scenario, parts.problem.layers()));
@@ -268,6 +338,7 @@ void check_parts(const CheckedParts<T>& parts) {
   check_needs(needs, parts.method.plan, combination_of(parts, needs, down, problems), problems);
   check_postprocessor(parts, needs, problems);
   check_server(parts, down, problems);
+  check_asynchronous(parts, needs, problems);
   check_follows_steps(parts, down, problems);
   for (const auto& [channel, _] : parts.scenario.up) {
     const bool known = channel.empty() || std::any_of(parts.method.exchange.channels.begin(), parts.method.exchange.channels.end(),

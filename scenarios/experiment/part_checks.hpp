@@ -9,7 +9,9 @@
 #include "scenarios/file/measure_set.hpp"
 #include "scenarios/file/scenario.hpp"
 #include "server/aggregation_rule.hpp"
+#include "server/async_rule.hpp"
 #include "server/delivery_policy.hpp"
+#include "server/participation.hpp"
 #include "server/server_optimizer.hpp"
 
 namespace fl {
@@ -22,9 +24,11 @@ struct CheckedParts {
   const ServerOptimizer<T>& optimizer;
   const AggregationRule& aggregation;
   const DeliveryPolicy& delivery;
+  const AsyncRule& asynchronous;
+  const Participation& participation;
   const MeasureSet<T>& measures;
   bool wants_gap = false;     // f* is computed or given
-  bool has_arrivals = false;  // messages have times of arrival: the clients are in other processes
+  bool has_arrivals = false;  // messages have measured times of arrival: the clients are in other processes
 };
 
 // Adds problems for an operator that follows a step size which its input does not contain. `unit` is that of a client's vector; no value

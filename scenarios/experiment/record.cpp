@@ -199,6 +199,7 @@ void fill_record(const PlayedRun<T>& run, RunStatus status, RunResult& result) {
   add_gaps(result.rows, record);
   add_dropped(run, record);
   add_bits(record, run.ledger, run.method.exchange);
+  if (!std::isnan(result.rows.back().simulated_s)) record.constants.push_back({"simulated_s", result.rows.back().simulated_s});
   if (run.cell.scenario.evaluate.divergence_factor)
     record.constants.push_back({"divergence_factor", *run.cell.scenario.evaluate.divergence_factor});
   record.constants.push_back({"gamma", run.step_size});

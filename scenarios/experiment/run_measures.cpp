@@ -53,6 +53,8 @@ void RunMeasures<T>::describe_round(MeasureView<T>& view, const DueMeasures& due
                 .bits_up_published = ledger.round_up().published,
                 .bits_up_entropy = ledger.round_up().entropy,
                 .residual_age = run_.round.residual_age()};
+  if (run_.clock != nullptr)
+    view.costs.timeline = run_.scenario.is_asynchronous() ? &run_.clock->clock->last() : &run_.clock->cohort->timeline();
   if (measures_.needs(due, &MeasureCost::messages)) view.messages = run_.probe.measures().first(plan.cohort.size());
   if (!measures_.needs(due, &MeasureCost::updates)) return;
   view.updates = run_.probe.updates(plan.cohort.size(), run_.problem.P());

@@ -10,6 +10,7 @@
 #include "scenarios/experiment/evaluator.hpp"
 #include "scenarios/experiment/federated_problem.hpp"
 #include "scenarios/experiment/model_average.hpp"
+#include "scenarios/experiment/run_clock.hpp"
 #include "scenarios/file/measure_set.hpp"
 #include "scenarios/results/run_record.hpp"
 #include "server/round.hpp"
@@ -23,7 +24,7 @@ struct MeasuredRun {
   FederatedProblem<T>& problem;
   ThreadPool& pool;
   Evaluator<T>& evaluator;
-  Round<T>& round;
+  ServerRounds<T>& round;
   ClientProbe<T>& probe;
   const Feedback<T>& feedback;
   const LocalUpdate<T>& local;
@@ -32,13 +33,14 @@ struct MeasuredRun {
   double f_star;                               // NaN if not known
   double step_size;                            // gamma
   Unit unit;
+  const RunClock<T>* clock = nullptr;  // null: the run knows no time
 };
 
 // Returns the problem as measures see it.
 template <class T>
-[[nodiscard]] MeasureProblem<T> measured_problem(const FederatedProblem<T>& problem, bool has_optimum) {
-  return {problem.model(),  problem.layers(),  problem.train(), problem.test(),
-          problem.shards(), problem.weights(), has_optimum,     problem.has_rows()};
+[[nodiscard]] MeasureProblem<T> measured_problem(const FederatedProblem<T>& problem, bool has_optimum, bool has_clock) {
+  return {problem.model(),   problem.layers(), problem.train(), problem.test(),    problem.shards(),
+          problem.weights(), has_optimum,      has_clock,       problem.has_rows()};
 }
 
 template <class T>
@@ -46,7 +48,10 @@ class RunMeasures {
  public:
   // The measure set outlives this object.
   RunMeasures(const MeasuredRun<T>& run, MeasureSet<T>& measures)
-      : run_(run), measures_(measures), evaluation_(run), problem_(measured_problem(run.problem, run.f_star == run.f_star)) {}
+      : run_(run),
+        measures_(measures),
+        evaluation_(run),
+        problem_(measured_problem(run.problem, run.f_star == run.f_star, run.scenario.has_clock())) {}
 
   // Takes the due measures of x_r, the current model, and of round r, which was just played; row.round is r.
   void measure(RoundRow& row, const DueMeasures& due);

@@ -16,6 +16,7 @@
 #include "scenarios/experiment/late_losses.hpp"
 #include "scenarios/experiment/model_average.hpp"
 #include "scenarios/experiment/run_clients.hpp"
+#include "scenarios/experiment/run_clock.hpp"
 #include "scenarios/experiment/run_measures.hpp"
 #include "scenarios/experiment/server_side.hpp"
 #include "scenarios/file/measure_schedule.hpp"
@@ -48,6 +49,7 @@ struct RunSides {
   std::unique_ptr<SharedState<T>> shared;
   std::unique_ptr<RunClients<T>> clients;
   ClientSide<T>* simulated = nullptr;  // equals `clients` if they are simulated in this process
+  std::unique_ptr<RunClock<T>> clock;  // null: the run knows no time
   ServerSide<T> server;
 };
 

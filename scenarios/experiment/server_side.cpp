@@ -5,6 +5,7 @@
 
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/round/kept_parameters.hpp"
+#include "server/async_rounds.hpp"
 
 namespace fl {
 
@@ -20,6 +21,8 @@ ServerParts<T> make_server_parts(const Scenario& scenario, const FederatedProble
   about_key("aggregation.kind",
             [&] { parts.aggregation = make_named<AggregationRule>("aggregation", scenario.aggregation, Precision::float64); });
   parts.delivery = make_delivery(scenario.delivery);
+  about_key("asynchronous.kind",
+            [&] { parts.asynchronous = make_named<AsyncRule>("asynchronous", scenario.asynchronous, Precision::float64); });
   about_key("participation.kind", [&] {
     parts.participation = make_named<Participation>("participation", scenario.participation.part, Precision::float64);
     parts.participation->open(problem.shards().size(),
@@ -41,17 +44,30 @@ ServerSide<T> make_server_side(const Scenario& scenario, const LayerTable& layer
   side.downlink = std::make_unique<Downlink<T>>(make_channel<T>(scenario, layers, "down", scenario.down, 0xD0, 1, Device::cpu),
                                                 scenario.down.sends(), run.num_clients, run.P, run.kinds);
   if (place.keeps_messages) side.downlink->keep_messages();
-  side.round =
-      std::make_unique<Round<T>>(RoundParts<T>{*side.parts.participation, *method.feedback, method.plan, method.exchange,
-                                               *side.parts.aggregation, method.postprocessor.for_server(), clients.runner, clients.probe,
-                                               *side.parts.optimizer, *side.downlink, run, shared, *side.state, pool},
-                                 RoundSettings{.step_size = place.step_size,
-                                               .schedule = method.local->step_settings().schedule,
-                                               .rounds = static_cast<std::uint32_t>(scenario.rounds),
-                                               .absence = absence,
-                                               .times = place.times,
-                                               .sums = place.sums},
-                                 model);
+  const RoundParts<T> round{*side.parts.participation,
+                            *method.feedback,
+                            method.plan,
+                            method.exchange,
+                            *side.parts.aggregation,
+                            method.postprocessor.for_server(),
+                            clients.runner,
+                            clients.probe,
+                            *side.parts.optimizer,
+                            *side.downlink,
+                            run,
+                            shared,
+                            *side.state,
+                            pool};
+  const RoundSettings settings{.step_size = place.step_size,
+                               .schedule = method.local->step_settings().schedule,
+                               .rounds = static_cast<std::uint32_t>(scenario.rounds),
+                               .absence = absence,
+                               .times = place.times,
+                               .sums = place.sums};
+  if (side.parts.asynchronous->is_asynchronous())
+    side.round = std::make_unique<AsyncRounds<T>>(round, settings, *side.parts.asynchronous, *place.clock, model);
+  else
+    side.round = std::make_unique<Round<T>>(round, settings, model);
   return side;
 }
 

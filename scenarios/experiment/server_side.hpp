@@ -7,8 +7,10 @@
 #include "scenarios/experiment/federated_problem.hpp"
 #include "scenarios/experiment/run_method.hpp"
 #include "scenarios/file/scenario.hpp"
+#include "server/async_rule.hpp"
 #include "server/delivery_policy.hpp"
 #include "server/round.hpp"
+#include "server/round_clock.hpp"
 
 namespace fl {
 
@@ -19,6 +21,7 @@ struct ServerParts {
   std::unique_ptr<ServerOptimizer<T>> optimizer;
   std::unique_ptr<AggregationRule> aggregation;
   std::unique_ptr<DeliveryPolicy> delivery;
+  std::unique_ptr<AsyncRule> asynchronous;
 };
 
 // Throws ConfigError if the part rejects its options.
@@ -34,6 +37,7 @@ struct ServerPlace {
   Device sums = Device::cpu;  // memory of the sums of messages: pinned if a GPU computes them
   RoundTimes* times = nullptr;
   bool keeps_messages = false;  // keeps downlink messages for clients in other processes
+  RoundClock* clock = nullptr;  // of an asynchronous run
 };
 
 // The clients of a run as the server sees them.
@@ -48,7 +52,7 @@ struct ServerSide {
   ServerParts<T> parts;
   std::unique_ptr<ServerState<T>> state;
   std::unique_ptr<Downlink<T>> downlink;
-  std::unique_ptr<Round<T>> round;
+  std::unique_ptr<ServerRounds<T>> round;
 };
 
 // Returns a server that plays rounds with the model in `model` [P]. The arguments passed by reference outlive it; `shared` is the replica

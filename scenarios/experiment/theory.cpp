@@ -79,7 +79,10 @@ std::optional<GradientNoise> gradient_noise(const FederatedProblem<T>& problem, 
   return noise;
 }
 
-bool has_everyone(const Scenario& scenario) { return scenario.participation.part.kind == "full"; }
+bool has_everyone(const Scenario& scenario) {
+  return scenario.participation.part.kind == "full" && scenario.delivery.kind == "all" && scenario.availability.kind == "always" &&
+         !scenario.is_asynchronous();
+}
 
 bool has_constant_step(const Schedule& schedule) { return schedule.kind == Schedule::Kind::constant && schedule.warmup_rounds == 0; }
 

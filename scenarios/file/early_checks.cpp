@@ -79,6 +79,9 @@ std::vector<std::pair<std::string, std::string>> files_of(const Scenario& scenar
   if (scenario.partition.part.kind == "file") files.emplace_back("partition.path", text_option(scenario.partition.part, "path"));
   if (scenario.participation.part.kind == "trace")
     files.emplace_back("participation.path", text_option(scenario.participation.part, "path"));
+  if (scenario.devices.kind == "csv") files.emplace_back("devices.path", text_option(scenario.devices, "path"));
+  if (scenario.network.kind == "trace") files.emplace_back("network.path", text_option(scenario.network, "path"));
+  if (scenario.availability.kind == "trace") files.emplace_back("availability.path", text_option(scenario.availability, "path"));
   std::erase_if(files, [](const auto& file) { return file.second.empty(); });
   return files;
 }

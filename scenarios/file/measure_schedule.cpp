@@ -7,6 +7,7 @@ bool MeasureSchedule::is_due(std::uint32_t round, std::int64_t every) const {
 }
 
 std::int64_t MeasureSchedule::messages_every() const {
+  if (scenario_.is_asynchronous()) return 0;  // the messages of a step were made at different times
   return scenario_.evaluate.measure_every > 0 ? scenario_.evaluate.measure_every : scenario_.evaluate.every;
 }
 

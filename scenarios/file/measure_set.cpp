@@ -78,8 +78,8 @@ const std::vector<MeasureColumn>& standard_columns() {
                        .is_compared = false});
     columns.push_back({.name = "simulated_s",
                        .unit = "s",
-                       .definition = "reserved for a clock of simulated time, which does not exist yet",
-                       .empty = "always",
+                       .definition = "simulated time since the start, when the server has taken the round's step",
+                       .empty = "the scenario has neither [network] nor [devices]; over a network a policy that does not wait for all",
                        .is_compared = false});
     return columns;
   }();

@@ -101,6 +101,11 @@ StandIn with_plain_method(Scenario s) {
   s.postprocessor = default_part("postprocessor", "none");
   s.aggregation = default_part("aggregation", "mean");
   s.delivery = default_part("delivery", "all");
+  s.network = s.has_clock() ? default_part("network", "preset") : default_part("network", "none");  // measures may need a clock
+  s.devices = default_part("devices", "none");
+  s.costs = {};
+  s.availability = default_part("availability", "always");
+  s.asynchronous = default_part("asynchronous", "none");
   s.participation.absent = AbsentState::keep;
   s.local = default_part("local_update", "sgd");
   s.local_optimizer = default_part("local_optimizer", "sgd");

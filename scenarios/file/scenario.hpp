@@ -43,6 +43,7 @@ struct StopOptions {
   std::optional<double> grad_norm_sq;  // |grad f|^2 falls to
   std::optional<double> bits;          // up and down, all clients together, reach
   std::optional<double> bits_up;       // up alone
+  std::optional<double> seconds;       // of simulated time
   std::vector<std::string> measures;   // conditions on columns of evaluate.measures (stop_condition.hpp)
 };
 
@@ -122,6 +123,12 @@ struct DownSpec : CompressorSpec {
   [[nodiscard]] DownSends sends() const { return part.kind == "identity" ? identity_sends : DownSends::difference; }
 };
 
+// The server's machine and its link, in simulated time. Unset: they take no time, and the link is not shared.
+struct ServerTiming {
+  std::optional<double> flops, bandwidth;  // operations and bytes of memory per second
+  std::optional<double> down, up;          // bit/s to and from all clients together
+};
+
 // The reference value f*: not used, computed from the data, or read from a file that holds x*.
 struct OptimumSource {
   bool is_used = true;
@@ -152,6 +159,17 @@ struct EvaluateOptions {
   std::optional<double> divergence_factor{};
 };
 
+// Costs that take the place of those that the parts state.
+struct CostOptions {
+  std::optional<double> model_flops, model_bytes;                        // of a row, both passes of a gradient
+  std::optional<double> local_flops, local_bytes;                        // of a local step, the gradient not included
+  std::optional<double> compressor_passes, compressor_operations;        // per entry of a message's scope
+  std::optional<double> feedback_passes, feedback_operations;            // per parameter
+  std::optional<double> postprocessor_passes, postprocessor_operations;  // per parameter
+
+  friend bool operator==(const CostOptions&, const CostOptions&) = default;
+};
+
 struct Scenario {
   std::string name;
   std::int64_t rounds = 0;
@@ -172,9 +190,18 @@ struct Scenario {
   Part postprocessor{"none", {}};   // role "postprocessor"
   Part aggregation{"mean", {}};     // role "aggregation"
   Part delivery{"all", {}};         // role "delivery"
+  Part devices{"none", {}};         // role "devices"; "none": computing takes no time
+  CostOptions costs;
+  Part network{"none", {}};         // role "network"; "none": messages take no time
+  Part availability{"always", {}};  // role "availability"
+  Part asynchronous{"none", {}};    // role "asynchronous"; "none": rounds wait for their messages
+  ServerTiming server_timing;
   ServerSpec server;
   EvaluateOptions evaluate;
 
+  // Returns whether the run has a clock of simulated time.
+  [[nodiscard]] bool has_clock() const { return devices.kind != "none" || network.kind != "none"; }
+  [[nodiscard]] bool is_asynchronous() const { return asynchronous.kind != "none"; }
   // Returns the compression of a channel on the uplink.
   [[nodiscard]] const CompressorSpec& compressor_up(const std::string& channel) const;
 };

@@ -5,9 +5,11 @@
 
 #include "fl_core/config/part_field.hpp"
 #include "fl_core/config/rule_field.hpp"
+#include "scenarios/file/cost_section.hpp"
 #include "scenarios/file/measure_set.hpp"
 #include "scenarios/file/section_fields.hpp"
 #include "scenarios/file/stop_condition.hpp"
+#include "scenarios/file/time_sections.hpp"
 
 namespace fl {
 namespace {
@@ -78,12 +80,9 @@ Section stop_section(StopOptions& stop) {
   optional_number(section.keys, "bits", stop.bits, "bits up and down of all clients together at which the run ends").above(0).unit("bits");
   optional_number(section.keys, "bits_up", stop.bits_up, "bits up of all clients together at which the run ends").above(0).unit("bits");
   stop_measures_field(section, stop);
-  // Known so that its refusal says why.
-  const auto refuse = [](const Value&) -> std::optional<std::string> {
-    return "would end the run at a simulated time, and fedbits has no clock that simulates time yet; drop the key";
-  };
-  section.keys.add(
-      Field("seconds", "number", "refused: simulated time needs a clock, which does not exist yet", refuse, [] { return Value{}; }));
+  optional_number(section.keys, "seconds", stop.seconds, "simulated time at which the run ends; needs [devices] or [network]")
+      .above(0)
+      .unit("s");
   return section;
 }
 
@@ -217,36 +216,22 @@ Section participation_section(ParticipationSpec& participation) {
   return section;
 }
 
-Section postprocessor_section(Part& part) {
-  Section section =
-      part_section("postprocessor", "postprocessor", part,
-                   "A change of the vectors that clients give to their feedback, or of the estimate that the server steps along.");
-  section.unwritten_kind = "none";
+// A table that scenarios may leave out, whose name is its role.
+Section later_section(const std::string& role, Part& part, const std::string& unwritten_kind, const std::string& doc) {
+  Section section = part_section(role, role, part, doc);
+  section.unwritten_kind = unwritten_kind;
   return section;
+}
+
+Section postprocessor_section(Part& part) {
+  return later_section("postprocessor", part, "none",
+                       "A change of the vectors that clients give to their feedback, or of the estimate that the server steps along.");
 }
 
 Section local_optimizer_section(Part& part) {
-  Section section = part_section("local_optimizer", "local_optimizer", part,
-                                 "The rule by which clients step along their stochastic gradients in their local work: for local kinds "
-                                 "`sgd` and `feddyn`. `sgd` without options takes the steps that `[local]` describes.");
-  section.unwritten_kind = "sgd";
-  return section;
-}
-
-Section aggregation_section(Part& part) {
-  Section section =
-      part_section("aggregation", "aggregation", part, "The rule by which the server makes one vector of the clients' messages.");
-  section.unwritten_kind = "mean";
-  return section;
-}
-
-Section delivery_section(Part& part) {
-  Section section =
-      part_section("delivery", "delivery", part,
-                   "When a round stops waiting for the clients' messages, and whose messages count. Policies other than \"all\" "
-                   "need times of arrival, which a run over a network has.");
-  section.unwritten_kind = "all";
-  return section;
+  return later_section("local_optimizer", part, "sgd",
+                       "The rule by which clients step along their stochastic gradients in their local work: for local kinds "
+                       "`sgd` and `feddyn`. `sgd` without options takes the steps that `[local]` describes.");
 }
 
 Section server_section(ServerSpec& server) {
@@ -418,8 +403,15 @@ void for_each_section(Scenario& s, const F& f) {
   f("feedback.up",
     [&] { return part_section("feedback.up", "feedback", s.feedback_up, "The method that keeps the clients' compression error."); });
   f("postprocessor", [&] { return postprocessor_section(s.postprocessor); });
+  f("devices", [&] { return devices_section(s.devices, s.server_timing); });
+  f("costs", [&] { return costs_section(s.costs, s.devices); });
+  f("network", [&] { return network_section(s.network, s.server_timing); });
+  f("availability", [&] { return availability_section(s.availability); });
   f("delivery", [&] { return delivery_section(s.delivery); });
-  f("aggregation", [&] { return aggregation_section(s.aggregation); });
+  f("asynchronous", [&] { return asynchronous_section(s.asynchronous); });
+  f("aggregation", [&] {
+    return later_section("aggregation", s.aggregation, "mean", "The rule by which the server makes one vector of the clients' messages.");
+  });
   f("server", [&] { return server_section(s.server); });
   f("evaluate", [&] { return evaluate_section(s.evaluate); });
 }

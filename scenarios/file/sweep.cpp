@@ -344,7 +344,8 @@ Cell with_later_seeds(const Cell& cell, std::uint64_t steps) {
 Cell with_budget(const Cell& cell, Against which, double bits) {
   Cell changed = cell;
   changed.scenario.rounds *= kMostRounds;
-  std::optional<double>& stop = which == Against::bits_up ? changed.scenario.stop.bits_up : changed.scenario.stop.bits;
+  StopOptions& limits = changed.scenario.stop;
+  std::optional<double>& stop = which == Against::bits_up ? limits.bits_up : which == Against::seconds ? limits.seconds : limits.bits;
   stop = std::min(stop.value_or(bits), bits);
   identify(changed);
   return changed;

@@ -73,8 +73,10 @@ void read_margin_of(const Node& table, TuneTable& tune, ProblemList& problems) {
 void read_goal(const Node& table, TuneTable& tune, ProblemList& problems) {
   using At = TuneSettings::At;
   Schema schema;
-  At at = At::rounds;
-  schema.choice("at", at, {{At::rounds, "rounds"}, {At::bits, "bits"}, {At::target, "target"}}, "");
+  enum class Where { rounds, bits, seconds, target };
+  std::optional<Where> where;
+  schema.choice<std::optional<Where>>(
+      "at", where, {{Where::rounds, "rounds"}, {Where::bits, "bits"}, {Where::seconds, "seconds"}, {Where::target, "target"}}, "");
   schema.choice("bits", tune.settings.budget_bits, {{Against::bits_up, "up"}, {Against::bits_both, "both"}}, "");
   schema.field("budget_of", tune.budget_of, "");
   schema.field("target_of", tune.target_of, "");
@@ -83,9 +85,8 @@ void read_goal(const Node& table, TuneTable& tune, ProblemList& problems) {
     if (node == nullptr) continue;
     if (const auto why = field.assign(node->holds_table() ? Value{} : node->value()))
       problems.add(node->place, "sweep.tune." + field.name + ": " + *why);
-    else if (field.name == "at")
-      tune.at = at;
   }
+  if (where) tune.at = *where == Where::rounds ? At::rounds : *where == Where::target ? At::target : At::bits;
   read_margin_of(table, tune, problems);
   const auto has = [&table](const char* key) { return table.find(key) != nullptr; };
   for (const char* key : {"budget_of", "target_of"})
@@ -93,7 +94,11 @@ void read_goal(const Node& table, TuneTable& tune, ProblemList& problems) {
   if (!tune.at && (has("target_of") || has("margin"))) tune.at = At::target;
   if (!tune.at && (has("bits") || has("budget_of"))) tune.at = At::bits;
   if (tune.at == At::rounds) refuse_idle(table, {"bits", "budget_of", "target_of", "margin"}, "rounds", problems);
-  if (tune.at == At::bits) refuse_idle(table, {"target_of", "margin"}, "bits", problems);
+  if (tune.at == At::bits) refuse_idle(table, {"target_of", "margin"}, where == Where::seconds ? "seconds" : "bits", problems);
+  if (where == Where::seconds) {
+    refuse_idle(table, {"bits"}, "seconds", problems);
+    tune.settings.budget_bits = Against::seconds;
+  }
   if (tune.at == At::target) refuse_idle(table, {"budget_of"}, "target", problems);
 }
 

@@ -3,6 +3,7 @@
 //   keys = [{key, values}, ...]   the candidates of a method are all combinations of the values of those keys that its parts have;
 //                                 `key` and `values` in the table itself are one such key
 //   at = "bits"                   candidates are compared at B bits, those that the method `budget_of` sends in the scenario's rounds
+//   at = "seconds"                likewise at the simulated time that the method `budget_of` takes for the scenario's rounds
 //   at = "rounds"                 candidates are compared at the scenario's rounds
 //   at = "target"                 candidates are compared by the bits with which they reach the level of the method `target_of`, which is
 //                                 tuned first, at the scenario's rounds; `margin` says how far from its level is near enough
@@ -37,7 +38,7 @@ struct TuneSettings {
   std::string measure = "train_loss";            // train_loss, f_gap, or a column of evaluate.measures
   bool is_highest_best = false;                  // as that column says; else the smallest is
   At at = At::rounds;                            // where candidates are compared
-  Against budget_bits = Against::bits_up;        // which bits the budget counts, or those that a target costs
+  Against budget_bits = Against::bits_up;        // what the budget counts, seconds as well, or which bits a target costs
   Margin margin{.text = "1.1x"};                 // of a target: how far from the reference's level
   SourceLocation place = {}, budget_place = {};  // of the table, and of what names the budget
   SourceLocation measure_place = {};

@@ -199,6 +199,11 @@ void set_goal(std::vector<Cell>& cells, const Sweep& sweep, TuneTable& table, Pr
   if (!whole_study && is_asked && !tunes)
     problems.add(table.place, "sweep.tune.at: has no effect without a key that is tuned, or sweep.to_bits_of");
   if (to_target) refuse_matches(cells, table.place, problems);
+  const auto has_no_clock = [](const Cell& cell) { return !cell.scenario.has_clock(); };
+  if (table.settings.budget_bits == Against::seconds && std::ranges::any_of(cells, has_no_clock))
+    problems.add(table.place, "sweep.tune.at: \"seconds\" are simulated time, which needs [network] or [devices]; add one of these tables");
+  if (table.settings.budget_bits == Against::seconds && whole_study)
+    problems.add(table.place, "sweep.tune.at: must be \"bits\" when sweep.to_bits_of makes the study's runs continue to equal bits");
   if (!problems.empty() || !(is_asked || (tunes && !table.at))) return;
 
   const std::string& label = whole_study ? sweep.to_bits_of : to_target ? table.target_of : table.budget_of;

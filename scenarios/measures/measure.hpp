@@ -34,6 +34,8 @@
 
 namespace fl {
 
+struct RoundTimeline;
+
 // Statistics of one number per client, equally weighted. Percentiles are interpolated between order statistics: p of n values lies at place
 // p (n - 1).
 struct Spread {
@@ -75,6 +77,7 @@ class ModelEvaluation {
 struct RoundCosts {
   std::uint64_t clients = 0, elements_up = 0, bits_up = 0, bits_down = 0, refused = 0;
   double bits_up_published = 0, bits_up_entropy = 0, residual_age = 0;
+  const RoundTimeline* timeline = nullptr;  // in simulated time (timing/round_timeline.hpp); null without a clock, and at the start
 };
 
 // The problem of a run.
@@ -87,6 +90,7 @@ struct MeasureProblem {
   std::span<const Shard> shards;    // [N] each client's rows of `train`
   std::span<const double> weights;  // [N] w_i of f = sum_i w_i f_i
   bool has_optimum;                 // f* is known, or will be when the run begins
+  bool has_clock = false;           // the run has simulated time
   bool has_rows = true;             // false: the rows are in other processes, `train` is their form, and no client has any here
 };
 

@@ -34,9 +34,13 @@
 #include "scenarios/measures/measure.hpp"
 #include "scenarios/plugins/plugins.hpp"
 #include "server/aggregation_rule.hpp"
+#include "server/async_rule.hpp"
 #include "server/delivery_policy.hpp"
 #include "server/participation.hpp"
 #include "server/server_optimizer.hpp"
+#include "timing/availability.hpp"
+#include "timing/devices.hpp"
+#include "timing/network.hpp"
 
 namespace fl {
 namespace {
@@ -102,6 +106,10 @@ void make_once(const PartName& part, Precision precision) {
     make_as<Participation>(factory, options);
     make_as<AggregationRule>(factory, options);
     make_as<DeliveryPolicy>(factory, options);
+    make_as<Devices>(factory, options);
+    make_as<Network>(factory, options);
+    make_as<Availability>(factory, options);
+    make_as<AsyncRule>(factory, options);
   } catch (const std::exception&) {
   }
 }

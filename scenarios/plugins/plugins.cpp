@@ -128,7 +128,11 @@ std::vector<PartName> parts_of(const Scenario& s) {
                                  {"aggregation", s.aggregation.kind},
                                  {"local_optimizer", s.local_optimizer.kind},
                                  {"postprocessor", s.postprocessor.kind},
-                                 {"delivery", s.delivery.kind}};
+                                 {"delivery", s.delivery.kind},
+                                 {"devices", s.devices.kind},
+                                 {"network", s.network.kind},
+                                 {"availability", s.availability.kind},
+                                 {"asynchronous", s.asynchronous.kind}};
   for (const auto& [_, spec] : s.up) parts.push_back({"compressor", spec.part.kind});
   for (const NamedPart& measure : s.evaluate.measures) parts.push_back({"measure", measure.part});
   std::erase_if(parts, [](const PartName& part) { return part.name.empty(); });

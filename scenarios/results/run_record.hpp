@@ -43,7 +43,7 @@ struct RoundRow {
   double compression_error_sq = kNotMeasured;
   double test_accuracy = kNotMeasured;  // in [0, 1]
   double test_loss = kNotMeasured;
-  double simulated_s = kNotMeasured;          // always empty: simulated time is not implemented yet
+  double simulated_s = kNotMeasured;          // since the start; not measured without a clock
   double global_grad_norm_sq = kNotMeasured;  // |grad f(x_r)|^2
   double density = kNotMeasured;              // elements sent / (clients * P)
   double virtual_drift = kNotMeasured;        // distance of the virtual iterate from x, |mean e|

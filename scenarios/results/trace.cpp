@@ -47,8 +47,12 @@ RunTrace make_trace(const std::vector<RoundRow>& rows, std::string_view measure,
   for (const RoundRow& row : rows) {
     const auto up = static_cast<double>(row.bits_up), down = static_cast<double>(row.bits_down);
     const auto estimated = [&row](double bits) { return row.bits_up == 0 && std::isnan(bits) ? 0 : bits; };  // no messages: no bits
-    trace.end = {static_cast<double>(row.round), trace.end[1] + up, trace.end[2] + up + down,
-                 trace.end[3] + estimated(row.bits_up_published), trace.end[4] + estimated(row.bits_up_entropy)};
+    trace.end = {static_cast<double>(row.round),
+                 trace.end[1] + up,
+                 trace.end[2] + up + down,
+                 trace.end[3] + estimated(row.bits_up_published),
+                 trace.end[4] + estimated(row.bits_up_entropy),
+                 row.simulated_s};
     if (row.round > 0 && std::isinf(trace.first[0])) trace.first = trace.end;
     const double value = value_of(row);
     const bool measured = !std::isnan(value);

@@ -17,11 +17,11 @@
 
 namespace fl {
 
-// The horizontal axis of a trace. Bits are exact lengths. Uplink bits are also available as the method's paper counts them and as the lower
-// bound of an ideal code, if every round of a run has these values.
-enum class Against { round, bits_up, bits_both, bits_up_published, bits_up_entropy };
-inline constexpr std::array kAgainst = {Against::round, Against::bits_up, Against::bits_both, Against::bits_up_published,
-                                        Against::bits_up_entropy};
+// The horizontal axis of a trace. Seconds are simulated time, of runs with a clock. Bits are exact lengths. Uplink bits are also available
+// as the method's paper counts them and as the lower bound of an ideal code, if every round of a run has these values.
+enum class Against { round, bits_up, bits_both, bits_up_published, bits_up_entropy, seconds };
+inline constexpr std::array kAgainst = {Against::round,           Against::bits_up, Against::bits_both, Against::bits_up_published,
+                                        Against::bits_up_entropy, Against::seconds};
 [[nodiscard]] constexpr const char* to_string(Against against) {
   switch (against) {
     case Against::round: return "rounds";
@@ -29,6 +29,7 @@ inline constexpr std::array kAgainst = {Against::round, Against::bits_up, Agains
     case Against::bits_both: return "bits up and down";
     case Against::bits_up_published: return "published uplink bits";
     case Against::bits_up_entropy: return "entropy bound of the uplink bits";
+    case Against::seconds: return "simulated seconds";
   }
   return "rounds";
 }

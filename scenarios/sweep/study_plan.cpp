@@ -107,8 +107,9 @@ double seconds_for_each(const PlanSettings& settings, std::size_t count) {
   return std::clamp(kAllTrials_s * settings.workers / static_cast<double>(count), kLeastTrial_s, kTrial_s);
 }
 
-// Returns the bits that count towards the budget.
+// Returns what counts towards the budget; 1 for simulated time, which is not predicted: every method is assumed to take as long.
 double budget_bits(const Calibration& c, const Cell& cell) {
+  if (cell.tune && cell.tune->budget_bits == Against::seconds) return 1;
   return c.bits_up + (cell.tune && cell.tune->budget_bits == Against::bits_both ? c.bits_down : 0);
 }
 

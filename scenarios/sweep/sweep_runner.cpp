@@ -111,9 +111,21 @@ std::string labels_of(const Cell& cell) {
 
 // The result of a trial as a worker sends it. Exceptions are reported in another way.
 struct Told {
-  Calibration calibration;
+  CalibrationNumbers calibration;
   std::uint64_t start_bytes, peak_bytes;
 };
+
+std::string text_of(const Trial& trial) {
+  const Told told{trial.calibration, trial.start_bytes, trial.peak_bytes};
+  return std::string(reinterpret_cast<const char*>(&told), sizeof told) + text_of_tiers(trial.calibration.tiers);
+}
+Trial trial_of(const std::string& text) {
+  Told told;
+  std::memcpy(&told, text.data(), sizeof told);
+  return {.calibration = {told.calibration, tiers_of_text(text.substr(sizeof told))},
+          .start_bytes = told.start_bytes,
+          .peak_bytes = told.peak_bytes};
+}
 
 }  // namespace
 
@@ -251,20 +263,12 @@ std::vector<Trial> SweepRunner::try_out(const std::vector<std::size_t>& cells, d
   ::malloc_trim(0);  // as in run()
   const bool in_threads = is_threaded();
   const auto goes_on = [&stop, in_threads] { return in_threads ? !stop.is_asked() : !ProcessPool::asked_to_stop(); };
-  const auto tell = [&](CellRunner& runner, std::size_t task) {
-    const Trial trial = try_with(runner, cells[task], seconds, goes_on);
-    const Told told{trial.calibration, trial.start_bytes, trial.peak_bytes};
-    return std::string(reinterpret_cast<const char*>(&told), sizeof told);
-  };
+  const auto tell = [&](CellRunner& runner, std::size_t task) { return text_of(try_with(runner, cells[task], seconds, goes_on)); };
   const int workers = std::min(settings_.workers, static_cast<int>(cells.size()));
   std::vector<Trial> trials(cells.size());
   PoolEvents events;
   events.stop = stop;
-  events.finished = [&](std::size_t task, const std::string& text) {
-    Told told;
-    std::memcpy(&told, text.data(), sizeof told);
-    trials[task] = {.calibration = told.calibration, .start_bytes = told.start_bytes, .peak_bytes = told.peak_bytes};
-  };
+  events.finished = [&](std::size_t task, const std::string& text) { trials[task] = trial_of(text); };
   events.failed = [&](std::size_t task, const std::string& reason) { trials[task].failure = reason; };
   const Preparation trying("combinations are tried");
   std::size_t num_begun = 0;

@@ -100,10 +100,12 @@ class Tuner {
       for (const RunRecord& record : runs_.records(*cell))
         if (record.status != RunStatus::done)
           throw error_at(settings_.budget_place, "sweep.tune.budget_of: " + describe(labels) + " " + to_string(record.status) +
-                                                     " with the file's own values, so its bits are no budget" +
+                                                     " with the file's own values, so what it takes is no budget" +
                                                      (record.message.empty() ? "" : " (" + record.message + ")"));
       budgets_[labels] = mean_of(runs_.bits(*cell, settings_.budget_bits));
-      if (budgets_[labels] <= 0) throw error_at(settings_.budget_place, "sweep.tune.budget_of: " + describe(labels) + " sends no bits");
+      if (budgets_[labels] <= 0)
+        throw error_at(settings_.budget_place, "sweep.tune.budget_of: " + describe(labels) +
+                                                   (settings_.budget_bits == Against::seconds ? " takes no time" : " sends no bits"));
     }
   }
 

@@ -21,7 +21,7 @@ std::string range_text(const std::vector<Value>& values) {
 std::string place_text(const TuneSettings& settings) {
   switch (settings.at) {
     case TuneSettings::At::rounds: return "after equal rounds";
-    case TuneSettings::At::bits: return settings.budget_bits == Against::bits_up ? "at equal uplink bits" : "at equal bits up and down";
+    case TuneSettings::At::bits: return std::string("at equal ") + to_string(settings.budget_bits);
     case TuneSettings::At::target: return "by the bits with which a level of it is reached";
   }
   return "";

@@ -122,7 +122,10 @@ std::vector<RunRecord> TuningRuns::records(const Cell& cell) const {
 std::vector<double> TuningRuns::bits(const Cell& cell, Against which) const {
   std::vector<double> bits;
   for (const RunRecord& record : records(cell))
-    bits.push_back(static_cast<double>(record.bits_up) + (which == Against::bits_both ? static_cast<double>(record.bits_down) : 0));
+    if (which == Against::seconds)
+      bits.push_back(store_->rows(record.run).back().simulated_s);
+    else
+      bits.push_back(static_cast<double>(record.bits_up) + (which == Against::bits_both ? static_cast<double>(record.bits_down) : 0));
   return bits;
 }
 

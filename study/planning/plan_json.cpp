@@ -6,6 +6,21 @@
 
 namespace fl {
 
+namespace {
+
+// Writes the simulated seconds of kinds of devices, if there are any.
+void write_tiers(const std::vector<TierSeconds>& tiers, std::ostream& out) {
+  if (tiers.empty()) return;
+  out << ",\"devices\":[";
+  for (const TierSeconds& tier : tiers)
+    out << (&tier == tiers.data() ? "" : ",") << "{\"name\":" << json_text(tier.name) << ",\"clients\":" << tier.clients
+        << ",\"local_s\":" << json_number(tier.local_s) << ",\"message_s\":" << json_number(tier.message_s)
+        << ",\"reading_s\":" << json_number(tier.reading_s) << ",\"round_s\":" << json_number(tier.round_s()) << "}";
+  out << "]";
+}
+
+}  // namespace
+
 void write_plan(const StudyPlan& plan, const std::vector<Cell>& cells, int jobs, std::ostream& out) {
   out << "{\"runs\":" << cells.size() << ",\"workers\":" << jobs << ",\"start_s\":" << json_number(plan.start_s)
       << ",\"computing_s\":" << json_number(plan.study_s) << ",\"tuning_runs\":" << json_number(plan.tuning_runs)
@@ -26,7 +41,9 @@ void write_plan(const StudyPlan& plan, const std::vector<Cell>& cells, int jobs,
         << ",\"run_s\":" << json_number(one.run_s()) << ",\"all_s\":" << json_number(one.all_s())
         << ",\"tuning_runs\":" << json_number(one.tuning_runs) << ",\"candidates\":" << one.candidates
         << ",\"bits_up\":" << json_number(c.bits_up) << ",\"bits_down\":" << json_number(c.bits_down)
-        << ",\"failure\":" << json_text(one.trial.failure) << "}";
+        << ",\"failure\":" << json_text(one.trial.failure);
+    write_tiers(c.tiers, out);
+    out << "}";
   }
   out << "\n]}\n";
 }

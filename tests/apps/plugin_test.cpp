@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <tuple>
 
 #include "scenarios/data/sha256.hpp"
 #include "scenarios/results/run_store.hpp"
@@ -176,6 +177,24 @@ TEST_F(PluginTest, ADeliveryIsAPlugin) {
   }
 }
 
+// Devices, a network and an availability are one file each.
+TEST_F(PluginTest, PartsOfTheClockArePlugins) {
+  write_small();
+  for (const auto& [file, list, role, checks] : std::vector<std::tuple<std::string, std::string, std::string, std::string>>{
+           {"two_speeds", "devices", "devices", "2"},
+           {"satellite", "networks", "network", "3"},
+           {"working_hours", "availabilities", "availability", "2"}}) {
+    EXPECT_THAT(fedbits({"list", list, "--plugin", plugin(file)}).out, HasSubstr(file));
+    const Outcome checked = fedbits({"check", "--plugin", plugin(file)});
+    EXPECT_EQ(checked.code, 0) << checked.out;
+    EXPECT_THAT(checked.out, AllOf(HasSubstr(role + " " + file), HasSubstr(checks + " checks, 0 failed")));
+    std::vector<std::string> plan = {"plan", "small.toml", "--plugin", plugin(file), "--set", role + ".kind=" + file};
+    if (role != "devices") plan.insert(plan.end(), {"--set", "devices.kind=preset"});
+    const Outcome planned = fedbits(plan);
+    EXPECT_EQ(planned.code, 0) << planned.err;
+  }
+}
+
 TEST_F(PluginTest, WhatARunDoesNotUseIsNotRecorded) {
   write_small();
   ASSERT_EQ(fedbits({"run", "small.toml", "--out", "out", "--plugin", plugin("big_client")}).code, 0);
@@ -241,9 +260,9 @@ TEST_F(PluginTest, WhatCannotBeLoadedIsRefusedInOneLine) {
     {plugin("empty"), "it registers no part"},
     {plugin("no_role"),
      "it threw while it was loaded: part \"half\": unknown role \"compresor\"; did you mean \"compressor\"? known: "
-     "aggregation, compressor, data, delivery, feedback, layer, local_optimizer, local_update, measure, model, participation, partitioner, "
-     "postprocessor, "
-     "server_optimizer\n"},
+     "aggregation, asynchronous, availability, compressor, data, delivery, devices, feedback, layer, local_optimizer, local_update, "
+     "measure, model, "
+     "network, participation, partitioner, postprocessor, server_optimizer\n"},
   };
   write_small();
   for (const auto& [file, reason] : refused)
@@ -356,8 +375,8 @@ TEST_F(PluginTest, ChecksOfBuiltInPartsAndWrongNames) {
   EXPECT_THAT(one.out, HasSubstr("1 checks, 0 failed"));
   const Outcome unchecked = fedbits({"check", "ef14"});
   EXPECT_EQ(unchecked.code, 2);
-  EXPECT_THAT(unchecked.err, HasSubstr("there are no checks for this role: feedback ef14 (roles with checks: compressor, delivery, "
-                                       "local_optimizer, measure, model, partitioner, postprocessor)"));
+  EXPECT_THAT(unchecked.err, HasSubstr("there are no checks for this role: feedback ef14 (roles with checks: availability, compressor, "
+                                       "delivery, devices, local_optimizer, measure, model, network, partitioner, postprocessor)"));
   EXPECT_THAT(unchecked.out, Not(HasSubstr("0 failed")));
   const Outcome mixed = fedbits({"check", "top_k", "ef14", "--only", "bits"});
   EXPECT_EQ(mixed.code, 2) << "what was not checked has not passed";

@@ -85,7 +85,7 @@ TEST_F(TextsTest, WordsOfTheFieldLeadToThoseOfFedbits) {
            {{"run", "small.toml", "--set", "optimizer=adam"}, "adam, yogi and adagrad are a server's: server.kind = \"adam\""},
            {{"run", "small.toml", "--set", "privacy.epsilon=1"},
             "fedbits has no privacy mechanism: neither differential privacy nor secure aggregation"},
-           {{"run", "small.toml", "--set", "async=true"}, "rounds are synchronous"},
+           {{"run", "small.toml", "--set", "async=true"}, "did you mean \"asynchronous\"?"},
            {{"run", "small.toml", "--set", "sweep.axis=[{key = 'compressor.up', values = ['top_k', 'sign']}]"},
             "and as a value of an axis { label = \"top_k\", kind = \"top_k\" }"}}) {
     const Outcome outcome = fedbits(arguments);

@@ -229,7 +229,7 @@ class ServerHalf {
   [[nodiscard]] std::span<const T> model() const { return model_; }
   [[nodiscard]] SharedState<T>& shared() { return shared_; }
   [[nodiscard]] ServerState<T>& state() { return *side_.state; }
-  [[nodiscard]] const Round<T>& round() const { return *side_.round; }
+  [[nodiscard]] const ServerRounds<T>& round() const { return *side_.round; }
   [[nodiscard]] const RunSettings& run() const { return run_; }
   [[nodiscard]] const Ledger& ledger() const { return side_.round->ledger(); }
 

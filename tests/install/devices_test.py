@@ -11,7 +11,7 @@ import sys
 
 SOURCES = {".cpp", ".hpp", ".cu", ".cuh"}
 TWICE = re.compile(r"^FL_REGISTER_PART\((Compressor|Postprocessor|LocalOptimizer)", re.MULTILINE)
-FOLDERS = ("apps", "bench", "checks", "clients", "compressors", "examples", "fl_core", "net", "research", "scenarios", "server", "status", "study", "tests")
+FOLDERS = ("apps", "bench", "checks", "clients", "compressors", "examples", "fl_core", "net", "research", "scenarios", "server", "status", "study", "tests", "timing")
 
 
 def is_compiled_twice(file, text):

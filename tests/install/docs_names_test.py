@@ -13,7 +13,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("fl_core", "compressors", "clients", "server", "scenarios", "net", "checks", "study", "status", "apps", "include", "examples", "cmake",
+FOLDERS = ("fl_core", "compressors", "clients", "timing", "server", "scenarios", "net", "checks", "study", "status", "apps", "include", "examples", "cmake",
            "tests/gpu", "tests/properties", "tests/support", "tests/emulator")  # fmt: skip
 CODE = {".hpp", ".cpp", ".cu", ".cuh", ".inc", ".js", ".proto", ".cmake", ".in", ".toml"}
 MEMBERS = {".hpp", ".cuh"}

@@ -14,7 +14,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("fl_core", "clients", "server", "compressors", "scenarios", "net", "apps", "checks", "study", "status")
+FOLDERS = ("fl_core", "clients", "timing", "server", "compressors", "scenarios", "net", "apps", "checks", "study", "status")
 HOST, DEVICE = {".cpp", ".hpp"}, {".cu", ".cuh"}
 LINES_OF_FUNCTION, LINES_OF_FILE, DATA_MEMBERS, ALL_MEMBERS, VIRTUALS = 50, 450, 15, 20, 12
 TABLES = ("Scenario", "RunRecord", "RoundRow")  # keys of a scenario, and columns of the store

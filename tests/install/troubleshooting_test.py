@@ -15,7 +15,7 @@ import tempfile
 SOURCE = pathlib.Path(sys.argv[1]).resolve()
 PROGRAM = pathlib.Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else None
 PAGE = SOURCE / "docs" / "troubleshooting.md"
-FOLDERS = ("apps", "clients", "cmake", "compressors", "fl_core", "net", "python", "research", "scenarios", "scripts", "server", "status", "study")
+FOLDERS = ("apps", "clients", "cmake", "compressors", "fl_core", "net", "python", "research", "scenarios", "scripts", "server", "status", "study", "timing")
 PLACEHOLDERS = ("BUILD", "FILE", "FOLDER", "HASH", "HOST", "KEY", "LIST", "N", "NAME", "REASON", "SIZE", "TEXT", "VALUE")
 HOLE = "\0"  # where a source has code and not text
 LEAST_PART, LEAST_WHOLE = 10, 3  # least characters of a part of a literal, and of a whole one, in a message

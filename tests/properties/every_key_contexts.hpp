@@ -48,8 +48,6 @@ inline const std::vector<Exempt> kExempt = {
     {"", "", "results_version", "any number but the program's own is refused; results_version_test says how"},
     {"", "", "matrix_products", "rounds on GPUs alone; tests/gpu/training_test.cpp"},
     {"data", "synthetic", "alpha", "cancels in the publication's formula, as the key's description says"},
-    {"delivery", "*", "*", "needs times of arrival; tests/net/delivery_of_runs_test.cpp"},
-    {"stop", "", "seconds", "refused as long as there is no clock of simulated time"},
 };
 
 inline const std::vector<std::string> kImages = {"data={path='images'}",
@@ -62,6 +60,10 @@ inline const std::vector<std::string> kText = {"data={path='text.txt', format='t
                                                "'dense(classes)']}",
                                                "local={kind='sgd', batch=4, learning_rate=0.1}", "rounds=2"};
 
+inline const std::vector<std::string> kLinks = {"network={kind='lognormal', down=1e5, up=1e4, down_sigma=1.0, up_sigma=1.0, jitter=0.5}"};
+
+inline const std::vector<std::string> kSlowMemory = {"devices.flops=1e20", "devices.bandwidth=1e9"};
+
 inline const std::vector<Context> kContexts = {
     {"", "", "name", {}, {"'other'"}},
     {"", "", "precision", {}, {"'float32'"}},
@@ -72,6 +74,7 @@ inline const std::vector<Context> kContexts = {
     {"stop", "", "f_gap", {}, {"100.0"}},
     {"stop", "", "grad_norm_sq", {}, {"1e6"}},
     {"stop", "", "bits", {}, {"1.0"}},
+    {"stop", "", "seconds", kLinks, {"1e-6"}},
     {"stop", "", "measures", {"evaluate.measures=['model_path']"}, {"['model_path >= 0.0']"}},
 
     // Data.
@@ -222,6 +225,67 @@ inline const std::vector<Context> kContexts = {
     {"participation", "poisson", "estimate", {"participation.p=0.6"}},
     {"participation", "cyclic", "order", {"participation.clients=2"}},
     {"participation", "trace", "path", {"participation.path='trace_a.csv'"}, {"'trace_b.csv'"}},
+
+    // Devices, links and availability, and what follows times of arrival. Work takes the longer of two times.
+    {"costs", "", "*", {"devices={kind='constant', flops=1e9, bandwidth=1e20}", "postprocessor={kind='norm_clipping', limit=1.0}"}},
+    {"costs", "", "model_bytes", kSlowMemory},
+    {"costs", "", "local_bytes", kSlowMemory},
+    {"costs", "", "compressor_passes", kSlowMemory},
+    {"costs", "", "feedback_passes", kSlowMemory},
+    {"costs", "", "postprocessor_passes", kSlowMemory},
+    {"devices", "*", "*", {"partition={kind='quantity_skew', clients=5, beta=1.0}"}},
+    {"devices", "constant", "*", {"devices.flops=1e9", "devices.bandwidth=1e20"}},
+    {"devices", "lognormal", "*", {"devices.flops=1e9", "devices.bandwidth=1e20"}},
+    {"devices", "*", "bandwidth", kSlowMemory},
+    {"devices", "lognormal", "bandwidth_sigma", kSlowMemory},
+    {"devices", "*", "memory", {}, {"1.0"}, {}, true},
+    {"devices", "", "server_flops", {"devices={kind='constant', flops=1e9, bandwidth=1e9}", "devices.server_bandwidth=1e20"}},
+    {"devices", "", "server_bandwidth", {"devices={kind='constant', flops=1e9, bandwidth=1e9}", "devices.server_flops=1e20"}},
+    {"devices",
+     "tiers",
+     "*",
+     {"devices.tiers=[{ name='a', share=0.5, flops=1e6, bandwidth=1e6 }, { name='b', share=0.5, flops=1e9, bandwidth=1e9 }]"}},
+    {"devices", "tiers", "tiers", {}, {"[{ name='a', share=1.0, flops=1e6, bandwidth=1e6 }]"}},
+    {"devices", "preset", "*", {"devices.preset='phones'"}},
+    {"devices", "preset", "efficiency", {"costs.model_flops=1e12"}},
+    {"devices", "csv", "*", {"devices.path='devices.csv'"}},
+    {"devices", "csv", "path", {}, {"'devices_b.csv'"}},
+    {"devices", "tiers", "correlation", {"participation={kind='uniform', clients=1}"}},
+    {"devices", "*", "follows", {"devices.follows='rows'", "devices.correlation=0.9"}, {"'labels'"}},
+    {"devices", "*", "correlation", {"devices.follows='rows'"}, {"1.0", "-1.0"}},
+    {"network", "*", "*", {"partition={kind='quantity_skew', clients=5, beta=1.0}"}},
+    {"network", "constant", "*", {"network.down=1e5", "network.up=1e4"}},
+    {"network", "lognormal", "*", {"network.down=1e5", "network.up=1e4"}},
+    {"network", "tiers", "*", {"network.tiers=[{ preset='3g', share=0.5 }, { preset='wifi', share=0.5 }]"}},
+    {"network", "tiers", "tiers", {}, {"[{ preset='3g', share=1.0 }]"}},
+    {"network", "tiers", "correlation", {"participation={kind='uniform', clients=1}"}},
+    {"network", "trace", "*", {"network.path='rates.csv'"}},
+    {"network", "trace", "path", {}, {"'rates_b.csv'"}},
+    {"network", "trace", "repeat", {"network.repeat=true", "network.period=5.0"}, {"false"}, {}, true},
+    {"network", "trace", "period", {"network.repeat=true", "network.period=5.0"}, {"7.0"}},
+    {"network", "", "server_down", {"network={kind='constant', down=1e6, up=1e6}"}},
+    {"network", "", "server_up", {"network={kind='constant', down=1e6, up=1e6}"}},
+    {"network", "*", "follows", {"network.follows='rows'", "network.correlation=0.9"}, {"'labels'"}},
+    {"network", "*", "correlation", {"network.follows='rows'"}, {"0.9"}},
+    {"availability", "*", "*", {kLinks[0], "partition={kind='quantity_skew', clients=5, beta=1.0}"}},
+    {"availability", "markov", "*", {"availability.mean_on_s=3.0", "availability.mean_off_s=3.0"}},
+    {"availability", "day_and_night", "*", {"availability.period=10.0"}},
+    {"availability", "markov", "follows", {"availability.share_sigma=2.0"}},
+    {"availability", "markov", "correlation", {"availability.share_sigma=2.0"}},
+    {"availability", "trace", "*", {"availability.path='hours.csv'"}},
+    {"availability", "trace", "path", {}, {"'hours_b.csv'"}},
+    {"availability", "trace", "repeat", {"availability.repeat=true", "availability.period=5.0"}, {"false"}, {}, true},
+    {"availability", "trace", "period", {"availability.repeat=true", "availability.period=5.0"}},
+    {"availability", "*", "follows", {"availability.follows='rows'", "availability.correlation=0.9"}, {"'labels'"}},
+    {"availability", "*", "correlation", {"availability.follows='rows'"}, {"0.9"}},
+    {"delivery", "*", "*", {kLinks[0], "partition.clients=5"}},
+    {"delivery", "first", "*", {"participation={kind='uniform', clients=2}"}},
+    {"delivery", "*", "deadline_s", {"delivery.deadline_s=0.5"}, {"0.7"}},
+    {"asynchronous", "*", "*", {kLinks[0], "partition.clients=5"}},
+    {"asynchronous", "fedbuff", "*", {"asynchronous.buffer=2"}},
+    {"asynchronous", "*", "exponent", {"asynchronous.staleness='polynomial'"}},
+    {"asynchronous", "*", "slope", {"asynchronous.staleness='hinge'", "asynchronous.tolerance=0.0"}},
+    {"asynchronous", "*", "tolerance", {"asynchronous.staleness='hinge'"}, {"0.0"}},
 
     // Compressors.
     {"compressor.up", "", "scope", {kMlp[0], kMlp[1], "compressor.up={kind='top_k', ratio=0.1}"}, {"'tensor'"}},
@@ -488,6 +552,12 @@ inline std::map<std::string, std::string> context_files() {
       if ((round + client) % 2 == 0) trace_a += at + "\n";
       if ((round + client) % 3 == 0) trace_b += at + "\n";
     }
+  files["devices.csv"] = "client,flops,bandwidth\n*,1e9,1e9\n";
+  files["devices_b.csv"] = "client,flops,bandwidth\n*,1e8,1e8\n";
+  files["rates.csv"] = "time_s,down,up\n0,1e3,1e3\n2,1e4,1e4\n";
+  files["rates_b.csv"] = "time_s,down,up\n0,1e5,1e4\n";
+  files["hours.csv"] = "client,from_s,until_s\n*,0,0.4\n";
+  files["hours_b.csv"] = "client,from_s,until_s\n*,1,50\n";
   files["rows_a.csv"] = rows_a;
   files["rows_b.csv"] = rows_b;
   files["trace_a.csv"] = trace_a;

@@ -23,7 +23,8 @@ bool takes_too_long(const std::string& part) {
 
 std::vector<Task> all_tasks() {
   std::vector<Task> tasks;
-  for (const std::string role : {"compressor", "delivery", "local_optimizer", "measure", "model", "partitioner", "postprocessor"})
+  for (const std::string role : {"availability", "compressor", "delivery", "devices", "local_optimizer", "measure", "model", "network",
+                                 "partitioner", "postprocessor"})
     for (const std::string& part : Registry::instance().names(role))
       for (const Check& check : checks_of(role))
         if (!takes_too_long(part)) tasks.push_back({role, part, check});
@@ -48,11 +49,12 @@ TEST(Checks, AreThereForTheRolesThatHaveThemAlone) {
   EXPECT_FALSE(checks_of("model").empty());
   EXPECT_FALSE(checks_of("partitioner").empty());
   EXPECT_FALSE(checks_of("delivery").empty());
+  for (const std::string role : {"availability", "devices", "network"}) EXPECT_FALSE(checks_of(role).empty()) << role;
   EXPECT_FALSE(checks_of("measure").empty());
   EXPECT_FALSE(checks_of("postprocessor").empty());
   EXPECT_FALSE(checks_of("local_optimizer").empty());
   EXPECT_TRUE(checks_of("feedback").empty());
-  for (const std::string role : {"compressor", "delivery", "measure", "model", "partitioner"})
+  for (const std::string role : {"availability", "compressor", "delivery", "devices", "measure", "model", "network", "partitioner"})
     EXPECT_GE(Registry::instance().names(role).size(), 3u) << role;
 }
 

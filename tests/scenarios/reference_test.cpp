@@ -30,7 +30,7 @@ TEST_F(ReferenceTest, ListsSectionsPartsAndKeys) {
 TEST_F(ReferenceTest, NamesEveryRegisteredPart) {
   const std::string text = scenario_reference();
   for (const char* role : {"compressor", "feedback", "local_update", "local_optimizer", "participation", "postprocessor", "aggregation",
-                           "delivery", "server_optimizer", "partitioner", "model", "data"})
+                           "delivery", "devices", "network", "availability", "server_optimizer", "partitioner", "model", "data"})
     for (const std::string& name : Registry::instance().names(role)) EXPECT_TRUE(contains(text, "### `kind = \"" + name + "\"`\n"));
 }
 

@@ -32,9 +32,7 @@ TEST_F(ScenarioErrors, AWrongValueNamesPlaceConstraintAndValue) {
   EXPECT_EQ(problem("seed = -1\n"), "f.toml:5:8: seed: must be >= 0, is -1");
   EXPECT_EQ(problem("stop = { accuracy = 1.5 }\n"), "f.toml:5:21: stop.accuracy: must be > 0, <= 1, is 1.5");
   EXPECT_EQ(problem("stop = { bits = 0 }\n"), "f.toml:5:17: stop.bits: must be > 0, is 0");
-  EXPECT_EQ(
-      problem("stop = { seconds = 60 }\n"),
-      "f.toml:5:20: stop.seconds: would end the run at a simulated time, and fedbits has no clock that simulates time yet; drop the key");
+  EXPECT_EQ(problem("stop = { seconds = 0 }\n"), "f.toml:5:20: stop.seconds: must be > 0, is 0");
 }
 
 TEST_F(ScenarioErrors, AWrongChoiceNamesTheNearest) {

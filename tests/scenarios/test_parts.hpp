@@ -127,6 +127,9 @@ inline void register_test_parts() {
   r.describe({"local_optimizer", "sgd", "plain steps", ""}, Options::of<NoOptions>());
   r.describe({"aggregation", "mean", "the sum", ""}, Options::of<NoOptions>());
   r.describe({"delivery", "all", "everyone's", ""}, Options::of<NoOptions>());
+  r.describe({"devices", "none", "no time", ""}, Options::of<NoOptions>());
+  r.describe({"network", "none", "no time", ""}, Options::of<NoOptions>());
+  r.describe({"availability", "always", "everyone", ""}, Options::of<NoOptions>());
   r.describe({"server_optimizer", "sgd", "one step", ""}, Options::of<ServerSgd>());
   r.describe({"partitioner", "contiguous", "in file order", ""}, Options::of<NoOptions>());
   r.describe({"partitioner", "dirichlet_client", "skewed", ""}, Options::of<Dirichlet>());

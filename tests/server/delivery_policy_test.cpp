@@ -143,7 +143,7 @@ TEST(DeliveryOfScenarios, WrongNumbersAreRefused) {
 // No result depends on a time that a machine has measured.
 TEST(DeliveryOfScenarios, ASimulatedRunHasNoTimesOfArrival) {
   for (const std::string lines : {"kind = 'deadline'\ndeadline_s = 2", "kind = 'first'\nover_selection = 2"})
-    EXPECT_THAT(refusal_of(lines), AllOf(HasSubstr("delivery.kind"), HasSubstr("which a simulated run does not have"),
+    EXPECT_THAT(refusal_of(lines), AllOf(HasSubstr("delivery.kind"), HasSubstr("need [network] or [devices] in a simulated run"),
                                          HasSubstr("fedbits serve"), HasSubstr("\"all\"")));
   EXPECT_EQ(refusal_of("kind = 'all'"), "");
   EXPECT_EQ(test::run_text(with_delivery("kind = 'all'").str())[0].record.checksum,

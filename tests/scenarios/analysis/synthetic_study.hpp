@@ -26,6 +26,7 @@ struct MadeRun {
   std::string scenario{};  // resolved
   std::vector<ResolvedConstant> constants{};
   std::uint64_t down_factor = 2;                // bits down of a round, in those up
+  double round_s = kNotMeasured;                // simulated seconds of a round; no clock if it is not set
   double published_bits_factor = kNotMeasured;  // published bits of a round, of its exact ones; entropy bounds are half of these
 };
 
@@ -61,6 +62,7 @@ class MadeStore {
       row.bits_down = made.down_factor * bits;
       row.bits_up_published = made.published_bits_factor * static_cast<double>(bits);
       row.bits_up_entropy = row.bits_up_published / 2;
+      row.simulated_s = made.round_s * static_cast<double>(row.round);
       row.f_gap = value;
       if (made.measures_clients) {
         row.client_accuracy_p50 = 1 / (1 + value);
