@@ -19,8 +19,14 @@ std::string interval_text(const Interval& interval) {
   return interval.is_known() ? "[" + short_text(interval.low) + ", " + short_text(interval.high) + "]" : "-";
 }
 
-std::string bits_interval_text(const Interval& interval) {
-  const auto end = [](double bits) { return std::isinf(bits) ? std::string("never") : human_bits(bits); };
+// Returns bits or seconds.
+std::string cost_text(double cost, Against against) {
+  return against == Against::seconds && !std::isnan(cost) ? short_text(cost) + " s" : human_bits(cost);
+}
+const char* cost_word(Against against) { return against == Against::seconds ? "time" : "bits"; }
+
+std::string cost_interval_text(const Interval& interval, Against against) {
+  const auto end = [against](double cost) { return std::isinf(cost) ? std::string("never") : cost_text(cost, against); };
   return interval.is_known() ? "[" + end(interval.low) + ", " + end(interval.high) + "]" : "-";
 }
 
@@ -55,12 +61,12 @@ void begin_row(Table& table, const Study& study, std::size_t panel, std::size_t 
   last_panel = panel;
 }
 
-Table equal_bits_table(const Study& study, const std::vector<EqualBitsComparison>& comparisons) {
+Table equal_bits_table(const Study& study, const std::vector<EqualBitsComparison>& comparisons, Against against) {
   Table table;
   table.columns = {{"level", Align::left},
                    {one_line(study.axes.method), Align::left},
                    {"pairs"},
-                   {"at bits"},
+                   {std::string("at ") + cost_word(against)},
                    {"value"},
                    {"baseline"},
                    {"difference"},
@@ -77,7 +83,7 @@ Table equal_bits_table(const Study& study, const std::vector<EqualBitsComparison
     const PairedDifference& paired = c.paired;
     const bool tested = c.seeds.size() > 1;
     for (const std::string& text :
-         {std::to_string(c.seeds.size()), human_bits(c.budget_bits.mean), short_text(c.value.value.mean),
+         {std::to_string(c.seeds.size()), cost_text(c.budget_bits.mean, against), short_text(c.value.value.mean),
           short_text(c.baseline_value.value.mean), short_text(paired.difference.mean), interval_text(paired.difference.student),
           interval_text(paired.difference.bootstrap), tested ? short_text(paired.p_value) : "-", tested ? short_text(paired.p_holm) : "-",
           std::isnan(paired.variance_ratio) ? "-" : ratio_text(paired.variance_ratio), verdict_text(c)})
@@ -102,16 +108,20 @@ Table shares_table(const Study& study, const std::vector<EqualBitsComparison>& c
   return table;
 }
 
-Table target_table(const Study& study, const std::vector<BitsToTarget>& targets) {
+Table target_table(const Study& study, const std::vector<BitsToTarget>& targets, Against against) {
   Table table;
-  table.columns = {{"level", Align::left}, {one_line(study.axes.method), Align::left}, {"reached it"}, {"median bits"}, {"95%"}};
+  table.columns = {{"level", Align::left},
+                   {one_line(study.axes.method), Align::left},
+                   {"reached it"},
+                   {std::string("median ") + cost_word(against)},
+                   {"95%"}};
   std::size_t panel = 0;
   for (const BitsToTarget& to : targets) {
     begin_row(table, study, to.panel, to.method, panel);
     std::vector<std::string>& row = table.rows.back();
     row.push_back(std::to_string(to.bits.reached) + " of " + std::to_string(to.bits.count));
-    row.push_back(std::isinf(to.bits.median) ? "not reached" : human_bits(to.bits.median));
-    row.push_back(bits_interval_text(to.bits.interval));
+    row.push_back(std::isinf(to.bits.median) ? "not reached" : cost_text(to.bits.median, against));
+    row.push_back(cost_interval_text(to.bits.interval, against));
   }
   return table;
 }
@@ -121,9 +131,9 @@ void print_equal_bits(const Study& study, std::size_t measure, Against against, 
   const auto family = std::ranges::count_if(comparisons, [](const EqualBitsComparison& c) { return c.seeds.size() > 1; });
   out << study.measures[measure] << " at equal " << to_string(against) << ", compared with "
       << shown_title(study.methods[study.references.baseline]) << " (family of " << family
-      << " comparisons, Holm)\nvalues are means over the last " << std::lround(100 * study.rules.window)
-      << "% of the bits; var ratio is var(difference) / (var(value) + var(baseline)), below 1 where pairing helps\n\n";
-  print(equal_bits_table(study, comparisons), out);
+      << " comparisons, Holm)\nvalues are means over the last " << std::lround(100 * study.rules.window) << "% of the "
+      << cost_word(against) << "; var ratio is var(difference) / (var(value) + var(baseline)), below 1 where pairing helps\n\n";
+  print(equal_bits_table(study, comparisons, against), out);
   out << '\n';
 }
 
@@ -151,10 +161,13 @@ void print_target(const Study& study, std::size_t measure, const ReportOptions& 
   const bool is_given = measure == 0 && options.target.has_value();
   const double target = is_given ? *options.target : default_target(study, measure);
   if (std::isnan(target)) return;
-  out << "uplink bits until " << study.measures[measure] << " is " << short_text(target)
-      << (is_given ? "" : ", the worst end point of the baseline (chosen after the fact; --target fixes one)") << "\n\n";
-  print(target_table(study, bits_to_target(study, measure, Against::bits_up, target)), out);
-  out << '\n';
+  for (const Against against : {Against::bits_up, Against::seconds}) {
+    if (!study.knows(against)) continue;
+    out << to_string(against) << " until " << study.measures[measure] << " is " << short_text(target)
+        << (is_given ? "" : ", the worst end point of the baseline (chosen after the fact; --target fixes one)") << "\n\n";
+    print(target_table(study, bits_to_target(study, measure, against, target), against), out);
+    out << '\n';
+  }
 }
 
 constexpr std::size_t kMostLineColumns = 400;  // of a line of text; files have all of it
@@ -226,6 +239,7 @@ void print_report(const Study& study, const ReportOptions& options, Tables table
   if (tables == Tables::one) {
     print_answer(study, 0, out);
     print_equal_bits(study, 0, Against::bits_up, out);
+    if (study.knows(Against::seconds)) print_equal_bits(study, 0, Against::seconds, out);
     if (options.target) print_target(study, 0, options, out);
     print_all_contrasts(study, 0, options, out);
     out << "more: --all prints the tables of every measure and budget, -o FILE.html writes a page with charts, --latex FILE tables for a "
@@ -237,7 +251,8 @@ void print_report(const Study& study, const ReportOptions& options, Tables table
   for (std::size_t measure = 0; measure < study.measures.size(); ++measure) {
     print_answer(study, measure, out);
     print_shares(study, measure, Against::bits_up, out);
-    for (const Against against : {Against::bits_up, Against::bits_both}) print_equal_bits(study, measure, against, out);
+    for (const Against against : {Against::bits_up, Against::bits_both, Against::seconds})
+      if (study.knows(against)) print_equal_bits(study, measure, against, out);
     print_target(study, measure, options, out);
     print_all_contrasts(study, measure, options, out);
   }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "scenarios/analysis/break_even.hpp"
 #include "scenarios/analysis/equal_bits.hpp"
 #include "scenarios/analysis/level_sentences.hpp"
 #include "scenarios/analysis/study_setup.hpp"
@@ -16,8 +17,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMostPoints = 96, kFewestPoints = 12;  // per curve
-constexpr std::array kBits = {Against::bits_up, Against::bits_both, Against::bits_up_published, Against::bits_up_entropy};
-constexpr std::array kKeys = {"round", "up", "both", "published", "entropy"};  // one per entry of kAgainst
+constexpr std::array kCosts = {Against::bits_up, Against::bits_both, Against::bits_up_published, Against::bits_up_entropy,
+                               Against::seconds};
+constexpr std::array kKeys = {"round", "up", "both", "published", "entropy", "seconds"};  // one per entry of kAgainst
 
 const char* key_of(Against against) { return kKeys[static_cast<std::size_t>(against)]; }
 
@@ -31,7 +33,8 @@ Json estimate(const Estimate& estimate) {
 
 // Returns the maximum number of points per curve. Each curve has three numbers per point.
 std::size_t points_per_curve(const Study& study, std::size_t most_numbers) {
-  std::size_t per_cell = study.measures.size() * kAgainst.size();
+  const std::size_t num_axes = kAgainst.size() - (study.knows(Against::seconds) ? 0 : 1);  // a page without a clock stays as it was
+  std::size_t per_cell = study.measures.size() * num_axes;
   for (const ChartData& chart : all_chart_data()) per_cell += chart.curves_per_cell == nullptr ? 0 : chart.curves_per_cell(study);
   return std::clamp(most_numbers / (3 * std::max<std::size_t>(study.cells.size() * per_cell, 1)), kFewestPoints, kMostPoints);
 }
@@ -115,7 +118,7 @@ Json measure_data(const Study& study, std::size_t measure, const ReportOptions& 
     if (study.knows(against))
       data["curves"][key_of(against)] =
           Json::parse(curves_json(study, against, points, [&](const StudyCell& cell) { return study.traces(cell, measure); }));
-  for (const Against against : kBits)
+  for (const Against against : kCosts)
     if (study.knows(against))
       data["bits"][key_of(against)] = {{"comparisons", comparisons(compare_at_equal_bits(study, measure, against))},
                                        {"shares", comparisons(compare_at_shares(study, measure, against))},
@@ -152,6 +155,7 @@ Json cell_data(const Study& study, const StudyCell& cell) {
     data["inExpectation"].push_back(has_theorem && study.runs[cell.runs.front()].theory[theory].in_expectation);
   }
   if (const std::string broken = study.broken(cell); !broken.empty()) data["broken"] = broken;
+  if (const std::optional<double> rate = break_even_rate(study, cell)) data["paysBelow"] = rounded(*rate);
   for (const char* name : {"kappa", "delta", "omega"}) data["promised"][name] = promised(study.runs[cell.runs.front()].record, name);
   return data;
 }

@@ -2,6 +2,7 @@
 "use strict";
 
 const BIT_LABELS = "replace(format(datum.value, '~s'), regexp('([kMGTPE]?)$'), ' $1bit')";
+const labelsOf = (against) => against === "seconds" ? "format(datum.value, '~s') + ' s'" : BIT_LABELS;
 const shown = (state, index) => state.methods.has(index);
 
 const logAxis = (log, domain) => log ? {values: logTicks(domain), format: "~g"} : {};
@@ -30,7 +31,7 @@ function curvePoints(curve, line) {
   }).filter((point) => isKnown(point.y));
 }
 
-function curveSpec(points, {log, xLog, xTitle, yTitle, domain, xDomain, xLabels, height}) {
+function curveSpec(points, {log, xLog, xTitle, yTitle, domain, xDomain, xLabels, xUnit, height}) {
   return (theme) => ({
     height,
     data: [
@@ -60,7 +61,7 @@ function curveSpec(points, {log, xLog, xTitle, yTitle, domain, xDomain, xLabels,
       {type: "symbol", from: {data: "points"}, encode: {update: {
         x: {scale: "x", field: "x"}, y: {scale: "y", field: "y"}, size: {value: 70}, opacity: {value: 0}, fill: {scale: "color", field: "method"},
         tooltip: {signal: "datum.method + ': ' + format(datum.y, '.4g') + (isValid(datum.lo) ? ' [' + format(datum.lo, '.3g') + ', ' + format(datum.hi, '.3g') + ']' : '')"
-          + (xLabels ? " + ' at ' + format(datum.x, '.3s') + 'bit'" : " + ' at round ' + datum.x")},
+          + (xUnit ? ` + ' at ' + format(datum.x, '.3s') + '${xUnit}'` : " + ' at round ' + datum.x")},
       }}},
     ],
   });
@@ -82,10 +83,10 @@ function curveFigures(state, panels, {against, name, file, measure, yTitle}) {
     file: fileName(file, against, DATA.panels[p].title),
     methods: DATA.methods.filter((_, m) => shown(state, m)),
     spec: curveSpec(points, {
-      log: useLog, xLog, domain, xDomain, yTitle, height: all.length === 1 ? 360 : 220, xTitle: against === "round" ? "round" : `${BITS_NAMES[against]}, all clients together`,
-      xLabels: against === "round" ? null : BIT_LABELS,
+      log: useLog, xLog, domain, xDomain, yTitle, height: all.length === 1 ? 360 : 220, xTitle: against === "round" ? "round" : costOfAll(against),
+      xLabels: against === "round" ? null : labelsOf(against), xUnit: {round: "", seconds: "s"}[against] ?? "bit",
     }),
-    columns: ["method", against === "round" ? "round" : "bits", "mean", "low95", "high95"],
+    columns: ["method", against === "round" ? "round" : against === "seconds" ? "seconds" : "bits", "mean", "low95", "high95"],
     rows: () => points.map((point) => [point.method, point.x, point.y, point.lo, point.hi]),
   })).filter((figure) => figure !== null);
 }

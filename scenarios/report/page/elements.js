@@ -26,6 +26,16 @@ function bits(value) {
   return `${Number(value.toPrecision(4))} ${units[unit]}`;
 }
 
+// Seconds likewise.
+function duration(value) {
+  value = toNumber(value);
+  if (value === Infinity) return "never";
+  if (!isKnown(value) || !Number.isFinite(value)) return short(value);
+  for (const [size, unit] of [[86400, "days"], [3600, "h"], [60, "min"]])
+    if (value >= 2 * size) return `${Number((value / size).toPrecision(4))} ${unit}`;
+  return value >= 1 || value === 0 ? `${Number(value.toPrecision(4))} s` : `${Number((1000 * value).toPrecision(4))} ms`;
+}
+
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 const joined = (words) => words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}`;
 

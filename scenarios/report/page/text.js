@@ -7,13 +7,21 @@ let DATA = STUDIES[0];
 
 const BITS_NAMES = {
   up: "uplink bits", both: "bits up and down", published: "uplink bits as published", entropy: "entropy bound of the uplink bits", round: "rounds",
+  seconds: "simulated seconds",
 };
-const BITS_LABELS = {up: "up, exact", both: "up + down, exact", published: "up, published", entropy: "up, entropy bound"};
+const BITS_LABELS = {up: "up, exact", both: "up + down, exact", published: "up, published", entropy: "up, entropy bound", seconds: "simulated seconds"};
 const BITS_MEANINGS = {
   up: "exact length of what the clients sent", both: "exact length of what clients and server sent",
   published: "what the clients sent by the formula of the method's paper, which often leaves out headers and positions (docs/compressors.md has each formula)",
   entropy: "what an ideal code would need that knows no more of a message than how often each symbol occurs: log₂ of the number of ways to place the entries that are sent, their levels at the empirical entropy, raw values at full width, no headers",
+  seconds: "time that the devices and links of the scenario need for the exact bits of all messages and the stated cost of computing (docs/devices.md)",
 };
+
+// What a budget counts, in a word, and an amount of it as people read it.
+const costWord = (against) => against === "seconds" ? "time" : "bits";
+const cost = (value, against) => against === "seconds" ? duration(value) : bits(value);
+// Whose cost it is: time passes for all at once.
+const costOfAll = (against) => against === "seconds" ? BITS_NAMES.seconds : `${BITS_NAMES[against]}, all clients together`;
 
 // Those that the runs of the study have.
 const knownBits = () => Object.keys(BITS_LABELS).filter((key) => DATA.measures[0].bits[key]);

@@ -38,11 +38,11 @@
   }
 
   const percent = (share) => `${Math.round(100 * share)}%`;
-  const budgetRange = (list) => {
+  const budgetRange = (list, against) => {
     const known = list.map((c) => c.budget).filter(isKnown);
     if (!known.length) return "";
     const low = Math.min(...known), high = Math.max(...known);
-    return high <= 1.005 * low ? bits(high) : `${bits(low)} to ${bits(high)}`;
+    return high <= 1.005 * low ? cost(high, against) : `${cost(low, against)} to ${cost(high, against)}`;
   };
 
   // A sentence per budget: what is said of the methods that compress, and of those that lose nothing.
@@ -56,7 +56,7 @@
       });
       const parts = [...texts].flatMap(([text, names], i) => [i ? "; " : "", element("strong", {}, joined(names)), `: ${text}`]);
       const started = DATA.methods.filter((_, m) => !isAlternative(m) && there.some((c) => c.method === m && c.atStart));
-      const range = budgetRange(there.filter((c) => c.method === DATA.baseline));
+      const range = budgetRange(there.filter((c) => c.method === DATA.baseline), state.bits);
       return element("li", {}, `At ${percent(share)} of the ${BITS_NAMES[state.bits]} of ${methodName(DATA.baseline)}${range ? ` (${range})` : ""}: `, ...(parts.length ? parts : ["there is nothing to compare"]),
         started.length ? `. ${joined(started)} still ${started.length > 1 ? "stand at their initial models" : "stands at its initial model"}${at(there.filter((c) => c.atStart && methodName(c.method) === started[0]))}.` : ".");
     });
@@ -77,25 +77,25 @@
       c.remarks ? element("small", {class: "flag"}, c.remarks) : null);
   }
 
-  function targetCell(to) {
+  function targetCell(to, against) {
     if (!to) return element("td", {class: "none"}, "–");
-    return element("td", {class: "none"}, element("span", {}, to.median === "inf" ? "median not reached" : bits(to.median)),
-      isKnown(to.interval[0]) ? element("small", {}, `[${bits(to.interval[0])}, ${bits(to.interval[1])}]`) : null, element("small", {}, `${to.reached} of ${to.count} reached it`));
+    return element("td", {class: "none"}, element("span", {}, to.median === "inf" ? "median not reached" : cost(to.median, against)),
+      isKnown(to.interval[0]) ? element("small", {}, `[${cost(to.interval[0], against)}, ${cost(to.interval[1], against)}]`) : null, element("small", {}, `${to.reached} of ${to.count} reached it`));
   }
 
   // A row per level and method: its values at shares of the baseline's bits, and its bits to the target.
   function sharesTable(state, measure) {
     const {shares, reach} = measure.bits[state.bits];
     const head = element("thead", {}, element("tr", {}, element("th", {scope: "col"}, levelHead), element("th", {scope: "col"}, DATA.methodKey),
-      ...DATA.shares.map((share) => element("th", {scope: "col"}, `at ${percent(share)} of the bits of ${methodName(DATA.baseline)}`)),
-      isKnown(measure.target) ? element("th", {scope: "col"}, `bits until ${short(measure.target)}`) : null));
+      ...DATA.shares.map((share) => element("th", {scope: "col"}, `at ${percent(share)} of the ${costWord(state.bits)} of ${methodName(DATA.baseline)}`)),
+      isKnown(measure.target) ? element("th", {scope: "col"}, `${costWord(state.bits)} until ${short(measure.target)}`) : null));
     const rows = DATA.panels.flatMap((_, p) => [...DATA.methods.keys()].filter((m) => shown(state, m) && cellOf(p, m)).map((m, i) => {
       const budget = shares.find((c) => c.panel === p && c.method === DATA.baseline && c.share === 1);
       return element("tr", {class: i === 0 && p > 0 ? "first" : null},
-        element("th", {scope: "row"}, i === 0 ? levelName(p) : "", i === 0 && budget && isKnown(budget.budget) ? element("small", {}, `100% are ${bits(budget.budget)}`) : null),
+        element("th", {scope: "row"}, i === 0 ? levelName(p) : "", i === 0 && budget && isKnown(budget.budget) ? element("small", {}, `100% are ${cost(budget.budget, state.bits)}`) : null),
         element("th", {scope: "row", class: "method-name"}, methodName(m), brokenNote(cellOf(p, m))),
         ...DATA.shares.map((share) => shareCell(measure, shares.find((c) => c.panel === p && c.method === m && c.share === share))),
-        isKnown(measure.target) ? targetCell(reach.find((to) => to.panel === p && to.method === m)) : null);
+        isKnown(measure.target) ? targetCell(reach.find((to) => to.panel === p && to.method === m), state.bits) : null);
     }));
     return element("table", {class: "verdicts shares"}, head, element("tbody", {}, ...rows));
   }
@@ -110,11 +110,11 @@
     if (!best.length) return null;
     const methods = [...new Set(best.map((at) => at.method))];
     const text = methods.map((m) => `${methodName(m)}${at(best.filter((one) => one.method === m))}`).join("; ");
-    return element("p", {class: "note"}, `${measure.lower ? "Lowest" : "Highest"} mean at the bits that all methods of a level reached, without methods that have a failed run: ${text}. `
+    return element("p", {class: "note"}, `${measure.lower ? "Lowest" : "Highest"} mean at the ${costWord(state.bits)} that all methods of a level reached, without methods that have a failed run: ${text}. `
       + "This describes and tests nothing: one that is chosen as the best of these runs needs new seeds for a test (--baseline).");
   }
 
-  function verdictCell(measure, comparison, cell) {
+  function verdictCell(measure, comparison, cell, against) {
     if (!comparison) return element("td", {class: "none"}, element("strong", {}, "no runs"));
     const kind = comparison.verdict === "no claim" ? "none" : comparison.verdict;
     const sure = comparison.difference.n > 1 ? `${pValue(comparison.holm)} (Holm), ${plural(comparison.difference.n, "pair")}` : "";
@@ -122,7 +122,7 @@
       element("span", {}, differenceText(measure, comparison)),
       sure ? element("small", {}, sure) : null,
       comparison.why ? element("small", {}, comparison.why) : null,
-      isKnown(comparison.budget) ? element("small", {}, `at ${bits(comparison.budget)}`) : null,
+      isKnown(comparison.budget) ? element("small", {}, `at ${cost(comparison.budget, against)}`) : null,
       comparison.remarks ? element("small", {class: "flag"}, comparison.remarks) : null,
       cell && !cell.done && !comparison.why ? element("small", {}, cell.runs) : null,
       brokenNote(cell));
@@ -137,7 +137,7 @@
     const head = element("thead", {}, element("tr", {}, element("th", {scope: "col"}, DATA.methodKey),
       ...DATA.panels.map((panel, p) => element("th", {scope: "col"}, panel.title, element("small", {}, zeta(p))))));
     const rows = DATA.methods.map((name, m) => !isAlternative(m) || !shown(state, m) ? null : element("tr", {}, element("th", {scope: "row"}, name),
-      ...DATA.panels.map((_, p) => verdictCell(measure, comparisons.find((c) => c.panel === p && c.method === m), cellOf(p, m)))));
+      ...DATA.panels.map((_, p) => verdictCell(measure, comparisons.find((c) => c.panel === p && c.method === m), cellOf(p, m), state.bits))));
     return element("table", {class: "verdicts"}, head, element("tbody", {}, ...rows.filter((row) => row !== null)));
   }
 

@@ -53,7 +53,7 @@
     const errors = DATA.cells.map((cell) => ({...estimatePoint(cell, cell.totalError), x: zeta(cell)}));
     fillFigures(section, "What heterogeneity does",
       "ζ² is the mean over all clients, weighted as in f, of |∇f_i − ∇f|² at the initial model. It is measured and not taken from the parameter of the partition, and it has no scale of its own: compare it within one data set and model. Upright lines: 95% interval over the seeds.", [
-        relationFigure({title: `${measureName(measure)} at the bits that all methods and levels reached`, description: `${BITS_NAMES[state.bits]}, seed by seed`,
+        relationFigure({title: `${measureName(measure)} at the ${costWord(state.bits)} that all methods and levels reached`, description: `${BITS_NAMES[state.bits]}, seed by seed`,
           file: fileName("zeta", measure.name), points: common, xTitle: "measured ζ²", yTitle: measureName(measure), measure, state}),
         relationFigure({title: "Total error", description: "Sum over rounds of the mean squared error that feedback carries, |e|²", file: "fedbits-total-error", points: errors,
           xTitle: "measured ζ²", yTitle: "total error", state}),

@@ -22,14 +22,14 @@
       description: `${measureName(measure)} at the end of the runs against their ${BITS_NAMES[state.bits]}; ${paretoFront(panel, measure.lower).length > 1 ? "the line joins the methods that no other one beats in both" : `${paretoFront(panel, measure.lower)[0].method} is best in both`}`,
       file: fileName("pareto", measure.name, state.bits, DATA.panels[p].title),
       methods: DATA.methods.filter((name) => panel.some((point) => point.method === name)),
-      columns: ["method", "bits", "mean", "low95", "high95", "front"],
+      columns: ["method", costWord(state.bits), "mean", "low95", "high95", "front"],
       rows: () => panel.map((point) => [point.method, point.x, point.y, point.lo, point.hi, paretoFront(panel, measure.lower).includes(point) ? "yes" : "no"]),
       spec: (theme) => ({
         height: DATA.panels.length === 1 ? 340 : 230,
         data: [{name: "points", values: panel}, {name: "bars", source: "points", transform: [{type: "filter", expr: "isValid(datum.lo)"}]}, {name: "front", values: paretoFront(panel, measure.lower)}],
         scales: [{name: "x", type: xLog ? "log" : "linear", domain: xDomain, range: "width", padding: 14, zero: false}, {...yScale(useLog, domain), padding: useLog ? 8 : 0}],
         axes: [
-          {orient: "bottom", scale: "x", title: `${BITS_NAMES[state.bits]} of all rounds, all clients together`, tickCount: 4, ...logAxis(xLog, xDomain), encode: {labels: {update: {text: {signal: BIT_LABELS}}}}},
+          {orient: "bottom", scale: "x", title: state.bits === "seconds" ? BITS_NAMES.seconds : `${BITS_NAMES[state.bits]} of all rounds, all clients together`, tickCount: 4, ...logAxis(xLog, xDomain), encode: {labels: {update: {text: {signal: labelsOf(state.bits)}}}}},
           valueAxis(measureName(measure), logAxis(useLog, domain)),
         ],
         marks: [
@@ -41,7 +41,7 @@
           }}},
           {type: "symbol", from: {data: "points"}, encode: {update: {
             x: {scale: "x", field: "x"}, y: {scale: "y", field: "y"}, size: {value: 70}, fill: {scale: "color", field: "method"},
-            tooltip: {signal: "datum.method + ': ' + format(datum.y, '.4g') + (isValid(datum.lo) ? ' [' + format(datum.lo, '.3g') + ', ' + format(datum.hi, '.3g') + ']' : '') + ' for ' + format(datum.x, '.4s') + 'bit'"},
+            tooltip: {signal: "datum.method + ': ' + format(datum.y, '.4g') + (isValid(datum.lo) ? ' [' + format(datum.lo, '.3g') + ', ' + format(datum.hi, '.3g') + ']' : '') + ' for ' + format(datum.x, '.4s') + '" + (state.bits === "seconds" ? "s" : "bit") + "'"},
           }}},
         ],
       }),
@@ -49,8 +49,8 @@
   }
 
   function fill(section, state, measure) {
-    fillFigures(section, `${measureName(measure)} at the end of the runs, and the bits that they took`, `The mean over ${WINDOW} of each method's own ${BITS_NAMES[state.bits]}, with Student's 95% interval, against what its runs sent in all. `
-      + "A description: methods that end at different bits are compared by a test only where the bits are equal.", paretoFigures(state, measure));
+    fillFigures(section, `${measureName(measure)} at the end of the runs, and the ${costWord(state.bits)} that they took`, `The mean over ${WINDOW} of each method's own ${BITS_NAMES[state.bits]}, with Student's 95% interval, ${state.bits === "seconds" ? "against the time of its runs" : "against what its runs sent in all"}. `
+      + "A description: methods that end elsewhere are compared by a test only where these are equal.", paretoFigures(state, measure));
   }
 
   addSection({id: "pareto", place: 40, fill});
