@@ -96,7 +96,7 @@ done
 echo "== tutorial.md"
 mkdir tutorial
 cd tutorial
-type_page "$pages/tutorial.md" 12
+type_page "$pages/tutorial.md" 13
 grep -q " checks, 0 failed" said.txt || fail "the checks of the tutorial"
 grep -q "^partition.alpha = 100  hard " said.txt || fail "the tutorial's report has no comparison"
 [ -s levels.html ] && [ -s own.html ] || fail "the tutorial's reports"
