@@ -6,8 +6,9 @@
 namespace fl::codec {
 
 // The work of writing or reading one bit of a message. bit_stream.hpp takes about eight operations for each number (two shifts, an or, two
-// sums, a comparison, and a look at the next word), positions and levels take as many to become numbers, and numbers have eight bits or
-// so: between 3 bits for a level and 32 for a value. A bit is written and read once.
-inline constexpr Work kWorkPerBit{2, 2 / 8.0};
+// sums, a comparison, and a look at the next word), and positions and levels take as many to become numbers. Numbers have between 3 bits,
+// for a level, and 32, for a value: long messages consist of values, whose operations are those that take time. A bit is written and read
+// once.
+inline constexpr Work kWorkPerBit{16 / 32.0, 2 / 8.0};
 
 }  // namespace fl::codec

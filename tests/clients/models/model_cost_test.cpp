@@ -15,7 +15,7 @@ using Settings = std::vector<std::pair<std::string, Value>>;
 
 Settings layers(const std::vector<std::string>& texts) {
   std::vector<Value> values;
-  for (const std::string& text : texts) values.emplace_back(text);
+  for (const std::string& text : texts) values.push_back(Value{text});
   return {{"layers", Value{values}}};
 }
 
