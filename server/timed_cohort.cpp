@@ -52,6 +52,7 @@ MessageBatch<T> TimedCohort<T>::exchange(const RoundView<T>& round, int phase) {
   for (const ClientMessage<T>& message : messages_) {
     bits.push_back(message.is_counted ? message.bits.bits : 8 * message.encoded.size());
     by_ratio.push_back(kBitsOfValue * message.bits.elements);
+    knows_values_ = knows_values_ && message.is_counted;
     is_sent.push_back(message.refused ? 0 : 1);
   }
   static_cast<void>(by_ratio_.close_phase(phase, by_ratio, is_sent));
@@ -96,7 +97,7 @@ double TimedCohort<T>::settle() {
   const std::vector<std::uint64_t> bits = up_.take(clock_.last().cohort, ledger_->client_up_bits());
   if (std::ranges::any_of(bits, [](std::uint64_t b) { return b > 0; })) clock_.send_after(bits);
   timeline_ = clock_.last();
-  timeline_.by_ratio_s = by_ratio_.now_s();
+  if (knows_values_) timeline_.by_ratio_s = by_ratio_.now_s();
   return clock_.now_s();
 }
 

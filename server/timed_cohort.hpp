@@ -55,6 +55,7 @@ class TimedCohort final : public CohortRunner<T> {
   const Ledger* ledger_ = nullptr;
   Counted down_, up_;
   RoundTimeline timeline_;
+  bool knows_values_ = true;                // how many values messages have; the bytes of other processes do not say it here
   std::vector<ClientMessage<T>> messages_;  // of this phase, as the server sees them
 };
 

@@ -69,8 +69,9 @@ void Experiment<T>::assemble(ServerParts<T> parts) {
     sides_.simulated = simulated.get();
     sides_.clients = std::move(simulated);
   }
-  // Over a network the arrivals that are measured decide; the clock says what they would have been if no message is ever too late.
-  if (machine_.source == nullptr || parts.delivery->waits_for_all())
+  // Over a network the arrivals that are measured decide; the clock says what they would have been if no message is ever too late. It needs
+  // the rows, whose number decides the time of local work.
+  if (machine_.source == nullptr || (parts.delivery->waits_for_all() && problem_.has_rows()))
     sides_.clock = make_clock<T>(scenario_, problem_, method_, *parts.delivery, sides_.clients->clients(), awaited);
   CohortRunner<T>& runner = sides_.clock && !is_asynchronous ? *sides_.clock->cohort : sides_.clients->clients();
   sides_.server =

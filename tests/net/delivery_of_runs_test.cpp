@@ -57,6 +57,24 @@ TEST(DeliveryOfRuns, ADeadlineThatEveryoneMeetsChangesNothing) {
   EXPECT_EQ(run.result.record.checksum, test::run_simulated(text_with_delivery("")).record.checksum);
 }
 
+// The clock reads the bits of the messages, wherever they come from.
+TEST(DeliveryOfRuns, SimulatedTimesAreThoseOfASimulatedRun) {
+  const std::string timing =
+      "[network]\nkind = 'lognormal'\ndown = '1M'\nup = '100K'\nlatency = '10ms'\njitter = '5ms'\n"
+      "[devices]\nkind = 'lognormal'\nflops = '1M'\nbandwidth = '1M'\n";
+  for (const std::string label : {"ef14", "ef21", "powersgd"}) {
+    test::MemoryPeers peers({"0-2", "3-6"});
+    const test::NetworkRun run = run_on(peers, text_with_delivery(timing, label));
+    const RunResult simulated = test::run_simulated(text_with_delivery(timing, label));
+    ASSERT_EQ(run.error, "") << label;
+    EXPECT_EQ(run.result.record.checksum, simulated.record.checksum) << label;
+    ASSERT_EQ(run.result.rows.size(), simulated.rows.size());
+    for (std::size_t r = 0; r < simulated.rows.size(); ++r)
+      EXPECT_EQ(run.result.rows[r].simulated_s, simulated.rows[r].simulated_s) << label << ", round " << r;
+    EXPECT_GT(simulated.rows.back().simulated_s, 0) << label;
+  }
+}
+
 TEST(DeliveryOfRuns, AWrittenDeadlineEndsARoundAsTheOptionDoes) {
   const std::vector<test::Method> all = test::methods();
   test::Method method = *std::ranges::find(all, "ef21", &test::Method::label);
