@@ -14,7 +14,8 @@ from fedbits.store import Store
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # Okabe and Ito
 DASHES = ("-", (0, (6, 3)), (0, (2, 3)), (0, (8, 3, 2, 3)))
 INK, SOFT = "#1b1f24", "#57606a"
-BITS = {"up": "uplink bits", "both": "bits up and down", "published": "published uplink bits", "entropy": "entropy bound of uplink bits"}
+BITS = {"up": "uplink bits", "both": "bits up and down", "published": "published uplink bits", "entropy": "entropy bound of uplink bits",
+        "seconds": "simulated seconds"}
 WIDTHS = {"column": 3.25, "page": 6.75}  # inches, of the template of ICML
 _PANEL, _LEAST_PANEL, _MOST_ROW, _LEGEND = 2.25, 2.0, 2.0, 0.3  # inches: widths of a panel, height of one among several rows, and of the legend
 _ASPECT = 0.8  # height / width of a panel

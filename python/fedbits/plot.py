@@ -40,7 +40,7 @@ _SHARE = {"share": True, "gap": False}  # of a measure in [0, 1]
 def accuracy_against_bits(store: _StoreLike, *, bits: str = "up", methods: Labels = None, levels: Labels = None, scale: str = "auto", size: Size = None,
                           figure: Any = None, ax: Any = None, baseline: str | None = None, method: str | None = None, level: str | None = None,
                           study: str | None = None) -> Any:
-    """Test accuracy, in [0, 1], against bits of all clients together. bits: "up", "both", "published" or "entropy".
+    """Test accuracy, in [0, 1], against bits of all clients together, or simulated time. bits: "up", "both", "published", "entropy" or "seconds".
 
     The other arguments and errors are those of curves().
     """
@@ -51,7 +51,7 @@ def accuracy_against_bits(store: _StoreLike, *, bits: str = "up", methods: Label
 def loss_against_bits(store: _StoreLike, *, bits: str = "up", methods: Labels = None, levels: Labels = None, scale: str = "auto", size: Size = None,
                       figure: Any = None, ax: Any = None, baseline: str | None = None, method: str | None = None, level: str | None = None,
                       study: str | None = None) -> Any:
-    """The training objective against bits of all clients together. bits: "up", "both", "published" or "entropy".
+    """The training objective against bits of all clients together, or simulated time. bits: "up", "both", "published", "entropy" or "seconds".
 
     The other arguments and errors are those of curves().
     """
@@ -64,7 +64,7 @@ def curves(store: _StoreLike, measure: str, *, against: str = "up", methods: Lab
            study: str | None = None) -> Any:
     """A measure (a column of Store.rounds) against bits of all clients together, or against rounds: a line per method, with its interval as a band.
 
-    against: "up", "both" (up and down), "published" (as the method's paper counts), "entropy" (an ideal code's bits) or "round".
+    against: "up", "both" (up and down), "published" (as the method's paper counts), "entropy" (an ideal code's bits), "seconds" (simulated) or "round".
     A run keeps its last measured value, and a curve ends where its first run ends. Bits are on a logarithmic axis.
 
     methods, levels: labels of what is drawn, or one label.  scale: "auto", "linear" or "log", of the measure.
@@ -138,13 +138,13 @@ def price(store: _StoreLike, measure: str | None = None, *, bits: str = "up", me
     """A measure at the end of the runs against the bits that they sent, with an interval for each method; the line joins the methods that no other one
     beats in both.
 
-    measure: a column of Store.rounds; None = the first of the report.  bits: "up", "both", "published" or "entropy".
+    measure: a column of Store.rounds; None = the first of the report.  bits: "up", "both", "published", "entropy" or "seconds".
     window: share of a budget over which a run's value is averaged, weighted by bits. The other arguments and errors are those of curves().
     """
     chart = Chart(store, Place(size, figure, ax), methods, levels, measure=measure, baseline=baseline, method=method, level=level, study=study, window=window)
     of_measure = chart.measure()
     ends = [one for one in chart.of_bits(bits)["finals"] if chart.shows(one) and one["value"]["mean"] is not None and one["bits"]]
-    drawn, axes = chart.axes(x=f"{BITS[bits]} of all rounds", y=of_measure["title"], drawn=chart.counts(ends))
+    drawn, axes = chart.axes(x=BITS[bits] if bits == "seconds" else f"{BITS[bits]} of all rounds", y=of_measure["title"], drawn=chart.counts(ends))
     values = [one["value"]["mean"] for one in ends]
     is_log = wants_log(scale, of_measure, values)
     for panel, axis in axes:
@@ -306,7 +306,7 @@ def save(figure: Any, *paths: str | os.PathLike[str]) -> None:
 
 def _curve_figure(chart: Chart, panels: list[dict[str, Any]], title: str, against: str, scale: str, measure: dict[str, Any], within: Range) -> Any:
     lines = [chart.lines(curve) for curve in panels]
-    drawn, axes = chart.axes(x="round" if against == "round" else f"{BITS[against]}, all clients", y=title, drawn=[len(one) for one in lines])
+    drawn, axes = chart.axes(x={"round": "round", "seconds": BITS["seconds"]}.get(against) or f"{BITS[against]}, all clients", y=title, drawn=[len(one) for one in lines])
     values = [y for panel, _ in axes for line in lines[panel] for y in line["y"]]
     is_log = wants_log(scale, measure, values)
     for panel, axis in axes:

@@ -118,7 +118,7 @@ class Store:
         """Compares methods with a baseline at equal bits, over paired seeds, as `fedbits report` does.
 
         baseline: label of a method; None = the first of the compressing methods that send the fewest bits.
-        bits: "up", "both" (up and down), "published" (as the method's paper counts) or "entropy" (an ideal code's).
+        bits: "up", "both" (up and down), "published" (as the method's paper counts), "entropy" (an ideal code's), or "seconds": simulated time.
         at: "equal" = the largest budget that both runs of a pair reached, "shares" = shares of the bits of the baseline's run, in column `share`.
         options: measure (or a list of measures), method and level (keys of axes), study, window, claims_despite_refused.
 

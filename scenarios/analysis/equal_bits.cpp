@@ -138,27 +138,29 @@ EqualBitsComparison compare(const Study& study, const StudyCell& cell, const Stu
 }
 
 // Returns the reason why the end points themselves carry no claim; "" if they carry one.
-std::string why_of_ends(const CellEnds& ends, double window) {
+std::string why_of_ends(const CellEnds& ends, double window, Against against) {
   if (ends.num_diverged > 0) return diverged_text(ends);
-  return why_no_claim({.value = ends.value.mean, .num_evaluations = ends.num_evaluations, .at_start = ends.num_at_start > 0}, window);
+  return why_no_claim({.value = ends.value.mean, .num_evaluations = ends.num_evaluations, .at_start = ends.num_at_start > 0}, window,
+                      against);
 }
 
-std::string why_nothing_is_said(const EqualBitsComparison& comparison, double window) {
+std::string why_nothing_is_said(const EqualBitsComparison& comparison, double window, Against against) {
   const PairedDifference& paired = comparison.paired;
-  if (comparison.seeds.empty()) return "no pair of runs was measured at equal bits";
+  if (comparison.seeds.empty())
+    return against == Against::seconds ? "no pair of runs was measured at equal times" : "no pair of runs was measured at equal bits";
   if (comparison.num_seeds == 1) return "a single seed has no interval";
   if (comparison.seeds.size() == 1)
     return "all " + std::to_string(comparison.num_seeds) + " seeds gave the same pair of runs, one observation: nothing in them is random";
-  if (const std::string why = why_of_ends(comparison.value, window); !why.empty()) return why;
-  if (const std::string why = why_of_ends(comparison.baseline_value, window); !why.empty()) return "baseline: " + why;
+  if (const std::string why = why_of_ends(comparison.value, window, against); !why.empty()) return why;
+  if (const std::string why = why_of_ends(comparison.baseline_value, window, against); !why.empty()) return "baseline: " + why;
   if (!paired.has_spread) return "all pairs have the same difference, which does not tell how far chance moves it";
   if (paired.difference.student.contains(0)) return "the interval contains zero";
   if (paired.difference.bootstrap.contains(0)) return "the bootstrap interval contains zero";
   return paired.is_claim() ? "" : "not after Holm's correction";
 }
 
-void judge(EqualBitsComparison& comparison, Direction direction, double window) {
-  if (comparison.why.empty()) comparison.why = why_nothing_is_said(comparison, window);
+void judge(EqualBitsComparison& comparison, Direction direction, double window, Against against) {
+  if (comparison.why.empty()) comparison.why = why_nothing_is_said(comparison, window, against);
   if (comparison.why.empty())
     comparison.verdict =
         (comparison.paired.difference.mean < 0) == (direction == Direction::lower_is_better) ? Verdict::better : Verdict::worse;
@@ -215,7 +217,7 @@ std::vector<EqualBitsComparison> compare_at_equal_bits(const Study& study, std::
   for (EqualBitsComparison& comparison : comparisons)
     if (comparison.seeds.size() > 1) family.push_back(&comparison.paired);
   correct_family(family);
-  for (EqualBitsComparison& comparison : comparisons) judge(comparison, direction_of(study.columns[measure]), study.rules.window);
+  for (EqualBitsComparison& comparison : comparisons) judge(comparison, direction_of(study.columns[measure]), study.rules.window, against);
   return comparisons;
 }
 
@@ -232,9 +234,9 @@ std::vector<EqualBitsComparison> compare_at_shares(const Study& study, std::size
   correct_family(family);
   for (EqualBitsComparison& comparison : comparisons) {
     if (!study.is_alternative(comparison.method))
-      comparison.why = comparison.why.empty() ? why_of_ends(comparison.value, study.rules.window) : comparison.why;
+      comparison.why = comparison.why.empty() ? why_of_ends(comparison.value, study.rules.window, against) : comparison.why;
     else
-      judge(comparison, direction_of(study.columns[measure]), study.rules.window);
+      judge(comparison, direction_of(study.columns[measure]), study.rules.window, against);
   }
   return comparisons;
 }

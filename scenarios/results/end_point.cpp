@@ -95,14 +95,15 @@ EndPoint end_point(const RunTrace& trace, Against against, double budget, double
   return end;
 }
 
-std::string why_no_claim(const EndPoint& end, double window) {
+std::string why_no_claim(const EndPoint& end, double window, Against against) {
   if (end.carries_claim()) return {};
   if (end.diverges) return "not finite there";
   if (std::isnan(end.value)) return "not measured there";
   if (end.at_start) return "still at its initial model, because its first round costs more";
   const std::string share = std::to_string(std::lround(100 * window)) + "%";
   return std::to_string(end.num_evaluations) + (end.num_evaluations == 1 ? " evaluation" : " evaluations") + " in the last " + share +
-         " of the bits; a claim needs " + std::to_string(kLeastEvaluations) + " or more";
+         (against == Against::seconds ? " of the time; a claim needs " : " of the bits; a claim needs ") +
+         std::to_string(kLeastEvaluations) + " or more";
 }
 
 }  // namespace fl

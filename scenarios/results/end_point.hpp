@@ -44,6 +44,6 @@ struct EndPoint {
 [[nodiscard]] FL_API EndPoint end_point(const RunTrace& trace, Against against, double budget, double window = kWindow);
 
 // Returns the reason why an end point carries no claim; "" if it carries one.
-[[nodiscard]] FL_API std::string why_no_claim(const EndPoint& end, double window = kWindow);
+[[nodiscard]] FL_API std::string why_no_claim(const EndPoint& end, double window = kWindow, Against against = Against::bits_up);
 
 }  // namespace fl

@@ -163,7 +163,7 @@
     const target = !isKnown(measure.target) ? "" : measure.targetGiven ? ` The target ${short(measure.target)} was given with --target.`
       : ` The target ${short(measure.target)} is the ${measure.lower ? "largest" : "smallest"} value of ${methodName(DATA.baseline)} over all levels and seeds, each the mean over ${WINDOW} of its uplink bits (the last round of a run may be above it): chosen after the fact, it describes and tests nothing.`;
     section.append(
-      element("h2", {}, `Which ${DATA.methodKey.startsWith("compressor") ? "compressor" : "method"} is better at ${joined(DATA.shares.map(percent))} of the bits of ${methodName(DATA.baseline)}?`),
+      element("h2", {}, `Which ${DATA.methodKey.startsWith("compressor") ? "compressor" : "method"} is better at ${joined(DATA.shares.map(percent))} of the ${costWord(state.bits)} of ${methodName(DATA.baseline)}?`),
       element("p", {class: "note"}, `${measureName(measure)} (${measure.lower ? "lower" : "higher"} is better) at shares of the ${BITS_NAMES[state.bits]} that ${methodName(DATA.baseline)} sends in all, seed by seed; each run is judged by its `
         + `mean over ${WINDOW} of the budget. Differences to ${methodName(DATA.baseline)} over paired seeds with 95% intervals.`
         + (references.length ? ` ${joined(references)} ${references.length > 1 ? "lose" : "loses"} nothing in compression and ${references.length > 1 ? "are references" : "is a reference"}: no claim is made about ${references.length > 1 ? "them" : "it"}.` : "")),
