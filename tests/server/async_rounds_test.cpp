@@ -27,7 +27,7 @@ using testing::HasSubstr;
 const std::string kLink = "[network]\nkind = 'constant'\ndown = 4000\nup = 1000\nlatency = 0.25\njitter = 2\n";
 
 // Minibatches of eleven rows at four clients, whose jitter makes their messages arrive in another order than they began.
-test::ScenarioText study(const std::string& more, const std::string& feedback = "kind = 'ef14'") {
+test::ScenarioText async_study(const std::string& more, const std::string& feedback = "kind = 'ef14'") {
   test::ScenarioText text = test::uneven_quadratics();
   text.rounds = 15;
   text.local = "kind = 'gradient'\nbatch = 2\nlearning_rate = 0.1";
@@ -38,11 +38,11 @@ test::ScenarioText study(const std::string& more, const std::string& feedback = 
   return text;
 }
 
-RunResult result_of(const test::ScenarioText& text) { return test::run_text(text.str()).at(0); }
+RunResult async_result_of(const test::ScenarioText& text) { return test::run_text(text.str()).at(0); }
 
 std::string refusal_of_asynchronous(const test::ScenarioText& text) {
   try {
-    (void)result_of(text);
+    (void)async_result_of(text);
   } catch (const ConfigError& error) {
     return error.what();
   }
@@ -70,26 +70,27 @@ TEST(AsyncRounds, ABufferOfTheWholeCohortIsARoundThatWaits) {
                                                         {"kind = 'econtrol'\neta = 0.3", ""}};
   for (const auto& [feedback, _] : feedbacks)
     for (const bool takes_all : {true, false}) {
-      test::ScenarioText waits = study("", feedback),
-                         arrives = study(
+      test::ScenarioText waits = async_study("", feedback),
+                         arrives = async_study(
                              "[asynchronous]\nkind = 'fedbuff'\nrefill = 'step'\nbuffer = " + std::string(takes_all ? "4" : "3") + "\n",
                              feedback);
       if (!takes_all) waits.participation = arrives.participation = "kind = 'uniform'\nclients = 3";
-      expect_same(result_of(waits), result_of(arrives), feedback + (takes_all ? ", all" : ", three"));
+      expect_same(async_result_of(waits), async_result_of(arrives), feedback + (takes_all ? ", all" : ", three"));
     }
 }
 
 TEST(AsyncRounds, CompressedModelsGoDownToEachClientThatBegins) {
   const std::string down = "[compressor.down]\nkind = 'top_k'\nk = 5\n";
-  test::ScenarioText waits = study(down), arrives = study(down + "[asynchronous]\nkind = 'fedbuff'\nrefill = 'step'\nbuffer = 4\n");
-  expect_same(result_of(waits), result_of(arrives), "downlink");
+  test::ScenarioText waits = async_study(down),
+                     arrives = async_study(down + "[asynchronous]\nkind = 'fedbuff'\nrefill = 'step'\nbuffer = 4\n");
+  expect_same(async_result_of(waits), async_result_of(arrives), "downlink");
 }
 
 // Messages of later models are taken before those of earlier ones, so that the steps are others; a step comes sooner than a round.
 TEST(AsyncRounds, StepsDoNotWaitForTheSlowest) {
   for (const std::string feedback : {"kind = 'none'", "kind = 'ef14'", "kind = 'ef21'"}) {
-    const RunResult waits = result_of(study("", feedback)),
-                    arrives = result_of(study("[asynchronous]\nkind = 'fedbuff'\nbuffer = 2\n", feedback));
+    const RunResult waits = async_result_of(async_study("", feedback)),
+                    arrives = async_result_of(async_study("[asynchronous]\nkind = 'fedbuff'\nbuffer = 2\n", feedback));
     EXPECT_LT(arrives.rows.back().simulated_s, waits.rows.back().simulated_s) << feedback;
     EXPECT_EQ(arrives.rows.back().clients, 2U);
     EXPECT_LT(arrives.rows.back().f_gap, 0.5 * arrives.rows.front().f_gap) << feedback << ": it learns";
@@ -109,7 +110,7 @@ TEST(AsyncRounds, AStepOfABufferTakesTheMeanTimeAndARoundTheLongest) {
     text.local = "kind = 'gradient'\nlearning_rate = 0.01";
     text.evaluate = "every = 60\noptimum = false\ngradient = 'never'";
     text.more = "[devices]\nkind = 'lognormal'\nflops = 1e6\nbandwidth = 1e20\nflops_sigma = 0.5\n" + more;
-    const RunResult run = result_of(text);
+    const RunResult run = async_result_of(text);
     return (run.rows.back().simulated_s - run.rows[10].simulated_s) / 50;
   };
   const double ratio = seconds_per_step("[asynchronous]\nkind = 'fedbuff'\nbuffer = 30\n") / seconds_per_step("");
@@ -117,9 +118,9 @@ TEST(AsyncRounds, AStepOfABufferTakesTheMeanTimeAndARoundTheLongest) {
 }
 
 TEST(AsyncRounds, OldMessagesCountLess) {
-  const RunResult plain = result_of(study("[asynchronous]\nkind = 'fedbuff'\nbuffer = 1\n")),
-                  less = result_of(study("[asynchronous]\nkind = 'fedbuff'\nbuffer = 1\nstaleness = 'polynomial'\n")),
-                  mixed = result_of(study("[asynchronous]\nkind = 'fedasync'\nmixing = 0.5\n"));
+  const RunResult plain = async_result_of(async_study("[asynchronous]\nkind = 'fedbuff'\nbuffer = 1\n")),
+                  less = async_result_of(async_study("[asynchronous]\nkind = 'fedbuff'\nbuffer = 1\nstaleness = 'polynomial'\n")),
+                  mixed = async_result_of(async_study("[asynchronous]\nkind = 'fedasync'\nmixing = 0.5\n"));
   EXPECT_EQ(plain.rows.back().simulated_s, less.rows.back().simulated_s) << "the messages have as many bits";
   EXPECT_NE(plain.record.checksum, less.record.checksum);
   EXPECT_NE(less.record.checksum, mixed.record.checksum);
@@ -147,7 +148,7 @@ TEST(AsyncRounds, ARunGoesOnFromBetweenItsSteps) {
   for (const std::string more :
        {"[asynchronous]\nkind = 'fedbuff'\nbuffer = 2\nstaleness = 'hinge'\n", "[asynchronous]\nkind = 'fedasync'\n",
         "[asynchronous]\nkind = 'fedbuff'\nbuffer = 3\n[compressor.down]\nkind = 'top_k'\nk = 5\n"}) {
-    const std::string text = study(more).str();
+    const std::string text = async_study(more).str();
     expect_same(test::run_text(text).at(0), run_in_two_parts(text, 6), more);
   }
 }
@@ -189,7 +190,7 @@ TEST(Staleness, HasThePublishedFunctions) {
 
 TEST(AsyncRounds, MethodsThatNeedRoundsAreRefusedWithTheReason) {
   const auto with = [](const std::string& rule, const std::string& feedback = "kind = 'ef14'") {
-    return study("[asynchronous]\n" + rule + "\n", feedback);
+    return async_study("[asynchronous]\n" + rule + "\n", feedback);
   };
   const std::string fedbuff = "kind = 'fedbuff'\nbuffer = 2";
   test::ScenarioText no_clock = with(fedbuff);
@@ -218,8 +219,8 @@ TEST(AsyncRounds, MethodsThatNeedRoundsAreRefusedWithTheReason) {
 }
 
 TEST(AsyncRounds, OnlyAsynchronousScenariosWriteTheTable) {
-  const Cell without = parse_cells(study("").str(), "test.toml").at(0),
-             with = parse_cells(study("[asynchronous]\nkind = 'fedbuff'\n").str(), "test.toml").at(0);
+  const Cell without = parse_cells(async_study("").str(), "test.toml").at(0),
+             with = parse_cells(async_study("[asynchronous]\nkind = 'fedbuff'\n").str(), "test.toml").at(0);
   EXPECT_THAT(without.resolved_toml, testing::Not(HasSubstr("asynchronous")));
   EXPECT_THAT(with.resolved_toml, HasSubstr("[asynchronous]\nkind = \"fedbuff\"\nbuffer = 10\n"));
 }
